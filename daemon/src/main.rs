@@ -1,0 +1,2 @@
+//! The `tiro` command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! tiro-stt: the recogniser engine; links whisper-rs and nothing else native.
+fn main() {}

@@ -1,0 +1,152 @@
+//! The language model as the daemon sees it, whether a child process, a scripted fake or later a server.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::EngineError;
+
+/// A stretch of prompt text. Stretches are tokenised one by one, so that a boundary never merges
+/// and a shared prefix of stretches is a shared prefix of tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Piece {
+    /// UTF-8 text.
+    pub text: String,
+    /// Whether `<|im_start|>` and the like in it are control tokens. Never true for text that came from the
+    /// person, a tool or a file: there they stay text.
+    pub special: bool,
+}
+
+/// What to generate.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Generate {
+    /// The whole prompt; the engine evaluates only what differs from what it already holds.
+    pub prompt: Vec<Piece>,
+    /// GBNF, strict from the first token; `root` is the start rule.
+    pub grammar: Option<String>,
+    /// Ends generation when it appears in the output; not part of the text.
+    pub stop: Vec<String>,
+    /// Upper bound of generated tokens.
+    pub max_tokens: u32,
+    /// 0 is greedy.
+    pub temperature: f32,
+    /// For temperatures above 0.
+    pub seed: u32,
+}
+
+/// What was generated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    /// The text, without stop strings and end-of-turn tokens.
+    pub text: String,
+    /// Why it ended.
+    pub end: End,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// The model ended its turn.
+    Turn,
+    /// A stop string appeared.
+    Stop,
+    /// `max_tokens` were generated.
+    Length,
+    /// The caller cancelled.
+    Cancelled,
+}
+
+/// Tokens and times of one generation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the whole prompt.
+    pub prompt: u32,
+    /// How many of them were already in the KV cache.
+    pub cached: u32,
+    /// Tokens generated.
+    pub generated: u32,
+    /// Prefill, milliseconds.
+    pub prefill_ms: f32,
+    /// Decode, milliseconds.
+    pub decode_ms: f32,
+}
+
+/// What the engine says of the model it loaded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// `general.name`, else the file name.
+    pub name: String,
+    /// `general.architecture`.
+    pub architecture: String,
+    /// The GGUF's own Jinja template, if it has one.
+    pub chat_template: Option<String>,
+    /// Text of the beginning-of-sequence token; empty when the model adds none.
+    pub bos: String,
+    /// Text of the end-of-sequence token.
+    pub eos: String,
+    /// Context window in tokens, as loaded.
+    pub context: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What it runs on: "CPU (AVX2, FMA), 2 threads", "Metal: 25 of 25 layers".
+    pub device: String,
+    /// Landlock and the like, for doctor: "landlock ABI 7", "none".
+    pub sandbox: String,
+    /// Version of the binding, part of the snapshot key.
+    pub binding: String,
+}
+
+/// How the static prefix came into the KV cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Tokens of the prefix.
+    pub tokens: u32,
+    /// Tokens that had to be evaluated; 0 after a restored snapshot.
+    pub prefilled: u32,
+    /// Whether the state came from disk.
+    pub restored: bool,
+    /// Milliseconds.
+    pub ms: f32,
+}
+
+/// Memory and counters, for `status` and `doctor`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineStats {
+    /// Whether a process is running now.
+    pub running: bool,
+    /// Its process id.
+    pub pid: Option<u32>,
+    /// Resident memory, bytes.
+    pub rss: u64,
+    /// Peak resident memory, bytes.
+    pub peak_rss: u64,
+    /// Restarts after a crash since the daemon started.
+    pub restarts: u32,
+}
+
+/// A language model. Dropping a future that one of these returned cancels the work in the engine.
+#[async_trait]
+pub trait Llm: Send + Sync {
+    /// Loads the model if it is not loaded, and says what it is.
+    async fn info(&self) -> Result<ModelInfo, EngineError>;
+
+    /// Tokens of each stretch, by the model's own tokenizer.
+    async fn count(&self, pieces: &[Piece]) -> Result<Vec<u32>, EngineError>;
+
+    /// Brings the static prefix into the KV cache: from the snapshot on disk when there is one for exactly this
+    /// model, prefix and parameters, else by prefilling it and writing the snapshot.
+    async fn prepare(&self, prefix: &[Piece]) -> Result<Prepared, EngineError>;
+
+    /// Generates; `on_text` gets the text as it comes.
+    async fn generate(
+        &self,
+        request: Generate,
+        on_text: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Generated, EngineError>;
+
+    /// Memory and counters; never starts anything.
+    fn stats(&self) -> EngineStats {
+        EngineStats::default()
+    }
+}

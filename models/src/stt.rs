@@ -1,0 +1,86 @@
+//! The recogniser as the daemon sees it.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{EngineError, llm::EngineStats};
+
+/// Samples per second that recognisers take.
+pub const SAMPLE_RATE: u32 = 16_000;
+
+/// What to recognise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transcribe {
+    /// Mono, 16 kHz, -1 to 1.
+    pub samples: Vec<f32>,
+    /// ISO 639-1, or nothing to detect it.
+    pub language: Option<String>,
+    /// Words to expect (names); biases the recogniser. Its echo is dropped.
+    pub prompt: Option<String>,
+    /// Encoder window: `None` trims it to the clip (DESIGN section 8), `Some(0)` is the full 30 s.
+    pub audio_ctx: Option<u32>,
+}
+
+/// A stretch of recognised speech.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Seconds from the start.
+    pub start: f32,
+    /// Seconds from the start.
+    pub end: f32,
+    /// What was said.
+    pub text: String,
+}
+
+/// What was recognised.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// The whole text, trimmed.
+    pub text: String,
+    /// Its parts.
+    pub segments: Vec<Segment>,
+    /// ISO 639-1.
+    pub language: String,
+    /// Milliseconds to load the model; 0 when it was loaded.
+    pub load_ms: f32,
+    /// Milliseconds to recognise.
+    pub decode_ms: f32,
+    /// Whether the full window had to be used after a doubtful first try.
+    pub retried: bool,
+}
+
+/// What the engine says of the model it loaded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SttInfo {
+    /// "tiny.en", "base", ..., by the file's own dimensions.
+    pub name: String,
+    /// Whether it knows other languages than English.
+    pub multilingual: bool,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What it runs on.
+    pub device: String,
+    /// Landlock and the like, for doctor.
+    pub sandbox: String,
+    /// Version of the binding.
+    pub binding: String,
+}
+
+/// A recogniser. Dropping a future that one of these returned cancels the work in the engine.
+#[async_trait]
+pub trait Stt: Send + Sync {
+    /// Loads the model if it is not loaded, and says what it is.
+    async fn info(&self) -> Result<SttInfo, EngineError>;
+
+    /// Recognises; `on_segment` gets segments as they come.
+    async fn transcribe(
+        &self,
+        request: Transcribe,
+        on_segment: &mut (dyn FnMut(&Segment) + Send),
+    ) -> Result<Transcript, EngineError>;
+
+    /// Memory and counters; never starts anything.
+    fn stats(&self) -> EngineStats {
+        EngineStats::default()
+    }
+}

@@ -1,0 +1,85 @@
+//! What Tiro says to the model: the three sections, the dialects of model families, chat templates, wording.
+//! Loads and renders; decides nothing.
+
+use serde_json::Value;
+
+/// A stretch of prompt text; see `models::llm::Piece`, which this becomes. Rooms below the daemon do not know each other.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// UTF-8 text.
+    pub text: String,
+    /// Whether control tokens in it count. Never for text of the person, a tool or a file.
+    pub special: bool,
+}
+
+/// What the prompt needs to know of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// `domain.verb`.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// JSON schema of the arguments.
+    pub parameters: Value,
+    /// Whether the catalogue row carries `[confirm]`.
+    pub confirm: bool,
+}
+
+/// The tool part of the prompt. 1 and 2 belong to the static prefix, 3 only grows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sections {
+    /// Section 1: full schemas.
+    pub core: Vec<Card>,
+    /// Section 2: one row each, grouped by domain.
+    pub catalog: Vec<Card>,
+    /// Section 3: full schemas found so far, in the order found.
+    pub discovered: Vec<Card>,
+    /// Where section 3 stands.
+    pub placement: Placement,
+    /// Whether catalogue rows carry summaries.
+    pub catalog_summaries: bool,
+}
+
+/// Where the discovered schemas stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// After the catalogue, before the conversation: each discovery re-evaluates the conversation.
+    System,
+    /// In the message after which they were found: nothing is evaluated again.
+    #[default]
+    Tail,
+}
+
+/// One message of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// The person. `context` is what Tiro adds: date, time, place.
+    User {
+        /// What was said; untrusted as tokens.
+        text: String,
+        /// Date, time, place.
+        context: String,
+        /// Schemas found for this message before the model saw it (placement `Tail`).
+        discovered: Vec<Card>,
+    },
+    /// The model answered in words.
+    Assistant(String),
+    /// The model called a tool.
+    Call {
+        /// Tool name.
+        name: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+    /// What the tool answered.
+    Result {
+        /// Tool name.
+        name: String,
+        /// The answer, already capped in length.
+        content: String,
+        /// Whether somebody else wrote parts of it: then it is delimited.
+        untrusted: bool,
+        /// Schemas this result loaded (placement `Tail`).
+        discovered: Vec<Card>,
+    },
+}

@@ -1,0 +1,1 @@
+//! Helpers shared by the integration tests; nobody in the workspace depends on this room.

@@ -1,0 +1,331 @@
+//! What a tool is: typed arguments, an effect, a policy, words, and `run`.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::discover::Index;
+
+/// One thing that Tiro can do. One implementation, one file in `catalog/`; everything else
+/// (schema, grammar, catalogue row, search document, help) is derived from it.
+pub trait Tool: 'static {
+    /// Typed arguments. The JSON schema that the model sees is derived from this type, never written by hand:
+    /// doc comments become descriptions, `Option` fields become optional. Field order is the order in the grammar.
+    type Args: DeserializeOwned + JsonSchema + Send;
+
+    /// `domain.verb`, from the table in DESIGN section 4. A contract: evaluation sets refer to it.
+    const NAME: &'static str;
+    /// What it does, at most 80 characters, in the person's words.
+    const SUMMARY: &'static str;
+    /// What running it does to the world. There is no default on purpose.
+    const EFFECT: Effect;
+    /// Whether its schema stands in the prompt from the start.
+    const LOAD: LoadPolicy = LoadPolicy::Deferred;
+    /// Whether the person is asked first. Deletes set this although they can be undone.
+    const CONFIRM: bool = matches!(Self::EFFECT, Effect::Irreversible | Effect::Egress);
+    /// Whether the result carries text that somebody else wrote; such a result taints the turn.
+    const UNTRUSTED: bool = false;
+    /// How long `run` may take before it is dropped.
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    /// What people say when they want this, at least three.
+    const EXAMPLES: &'static [&'static str];
+    /// One sentence on when to choose this over its neighbours.
+    const USE_WHEN: &'static str = "";
+    /// One sentence on what it cannot do.
+    const LIMITS: &'static str = "";
+
+    /// Says in one line what `run` would do, with every argument resolved (times, names): the question
+    /// that the person confirms. Must not change anything.
+    ///
+    /// # Errors
+    /// The same as `run` for arguments that cannot be resolved.
+    fn preview(_args: &Self::Args, _ctx: &Ctx) -> Result<String, ToolError> {
+        Ok(Self::SUMMARY.to_owned())
+    }
+
+    /// Does it.
+    fn run(args: Self::Args, ctx: &Ctx) -> impl Future<Output = Result<Output, ToolError>> + Send;
+}
+
+/// What running a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Changes nothing.
+    Read,
+    /// Changes something that can be undone.
+    Write,
+    /// Changes something for good.
+    Irreversible,
+    /// Sends something off this machine.
+    Egress,
+}
+
+/// Whether a tool's schema stands in the prompt from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadPolicy {
+    /// Section 1 of the prompt: full schema, always.
+    Core,
+    /// Section 2: one row, until it is discovered.
+    Deferred,
+}
+
+/// What a tool may use: the pinned clock, the folders, the index. Made anew for every call.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The moment of the turn in the local zone; `--now` pins it.
+    pub now: jiff::Zoned,
+    /// Where the person's data lives.
+    pub dirs: Dirs,
+    /// The discovery index over all tools, foreign ones too.
+    pub index: Arc<Index>,
+}
+
+/// The person's data, one folder a kind; each can be set in the config.
+#[derive(Debug, Clone)]
+pub struct Dirs {
+    /// vdir collections holding VEVENTs: `calendars/<calendar>/<uid>.ics`.
+    pub calendars: PathBuf,
+    /// vdir collections holding VTODOs: `reminders/<list>/<uid>.ics`.
+    pub reminders: PathBuf,
+    /// vdir collections holding vCards: `contacts/<book>/<uid>.vcf`.
+    pub contacts: PathBuf,
+    /// Markdown files.
+    pub notes: PathBuf,
+    /// Maildir, with `.Sent`, `.Drafts`, ... as Maildir++ subfolders.
+    pub mail: PathBuf,
+    /// What Tiro keeps for itself: timers, journal.
+    pub state: PathBuf,
+    /// Folders with desktop entries, nearest first (`$XDG_DATA_HOME/applications`, ...).
+    pub applications: Vec<PathBuf>,
+}
+
+impl Dirs {
+    /// All folders under one root, as `TIRO_HOME` and the tests want it.
+    pub fn under(root: &std::path::Path) -> Dirs {
+        Dirs {
+            calendars: root.join("calendars"),
+            reminders: root.join("reminders"),
+            contacts: root.join("contacts"),
+            notes: root.join("notes"),
+            mail: root.join("mail"),
+            state: root.join("state"),
+            applications: vec![root.join("applications")],
+        }
+    }
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    /// The answer as the person hears it: short, plain, true by construction because the tool made it
+    /// from what it read or did.
+    pub say: String,
+    /// The same as data, for the model and for `--json`.
+    pub data: Value,
+    /// Tools whose schemas are loaded by this result; only `tools.discover` fills it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<String>,
+}
+
+impl Output {
+    /// An answer with its data.
+    pub fn new(say: impl Into<String>, data: Value) -> Output {
+        Output {
+            say: say.into(),
+            data,
+            load: Vec::new(),
+        }
+    }
+}
+
+/// Why a tool could not, by audience.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ToolError {
+    /// The model may try again, or the person can answer: says what, and what to do.
+    #[error("{0}")]
+    Tell(String),
+    /// Nothing that the model or the person said can mend it. Logged; the person hears one plain sentence.
+    #[error("{what}: {cause}")]
+    Broken {
+        /// What was being done, for the person: "read your calendar".
+        what: String,
+        /// The technical reason, for the log.
+        cause: String,
+    },
+}
+
+impl ToolError {
+    /// An error for the model or the person.
+    pub fn tell(text: impl Into<String>) -> ToolError {
+        ToolError::Tell(text.into())
+    }
+
+    /// An error for the log.
+    pub fn broken(what: impl Into<String>, cause: impl std::fmt::Display) -> ToolError {
+        ToolError::Broken {
+            what: what.into(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
+/// A tool with its types erased: what the rest of the program holds.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// `domain.verb`.
+    pub name: &'static str,
+    /// At most 80 characters.
+    pub summary: &'static str,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// Core or deferred.
+    pub load: LoadPolicy,
+    /// Whether the person is asked first.
+    pub confirm: bool,
+    /// Whether its result taints the turn.
+    pub untrusted: bool,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// What people say when they want it.
+    pub examples: &'static [&'static str],
+    /// When to choose it.
+    pub use_when: &'static str,
+    /// What it cannot do.
+    pub limits: &'static str,
+    schema: fn() -> Value,
+    preview: fn(Value, &Ctx) -> Result<String, ToolError>,
+    run: for<'a> fn(Value, &'a Ctx) -> BoxFuture<'a, Result<Output, ToolError>>,
+}
+
+impl Entry {
+    /// Erases the types of a tool.
+    pub const fn of<T: Tool>() -> Entry {
+        Entry {
+            name: T::NAME,
+            summary: T::SUMMARY,
+            effect: T::EFFECT,
+            load: T::LOAD,
+            confirm: T::CONFIRM,
+            untrusted: T::UNTRUSTED,
+            timeout: T::TIMEOUT,
+            examples: T::EXAMPLES,
+            use_when: T::USE_WHEN,
+            limits: T::LIMITS,
+            schema: schema_of::<T>,
+            preview: preview_of::<T>,
+            run: run_of::<T>,
+        }
+    }
+
+    /// The part of the name before the dot.
+    pub fn domain(&self) -> &'static str {
+        self.name.split('.').next().unwrap_or(self.name)
+    }
+
+    /// JSON schema of the arguments: an object with `properties` in declaration order and `required`,
+    /// every `$ref` inlined and every `title` dropped, since both cost tokens and grammars need neither.
+    pub fn parameters(&self) -> Value {
+        (self.schema)()
+    }
+
+    /// One line that says what `run` would do.
+    ///
+    /// # Errors
+    /// `Tell` when the arguments do not fit or cannot be resolved.
+    pub fn preview(&self, args: Value, ctx: &Ctx) -> Result<String, ToolError> {
+        (self.preview)(args, ctx)
+    }
+
+    /// Parses the arguments and runs. Consent, timeouts and the journal are `daemon/src/act.rs`; nothing else calls this.
+    pub fn run<'a>(&self, args: Value, ctx: &'a Ctx) -> BoxFuture<'a, Result<Output, ToolError>> {
+        (self.run)(args, ctx)
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry")
+            .field("name", &self.name)
+            .field("effect", &self.effect)
+            .finish_non_exhaustive()
+    }
+}
+
+fn schema_of<T: Tool>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T::Args>()
+        .to_value();
+    tidy_schema(&mut schema);
+    if let Some(object) = schema.as_object_mut() {
+        object
+            .entry("properties")
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    schema
+}
+
+/// Drops what the model does not need: titles, number formats, and the `null` half of optional fields
+/// (an optional argument is left out, not null).
+fn tidy_schema(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("title").is_some_and(Value::is_string) {
+                object.shift_remove("title");
+            }
+            object.shift_remove("format");
+            if object.get("default").is_some_and(Value::is_null) {
+                object.shift_remove("default");
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|t| t != "null");
+                if types.len() == 1 {
+                    let only = types.remove(0);
+                    object.insert("type".into(), only);
+                }
+            }
+            if let Some(Value::Array(any)) = object.get_mut("anyOf") {
+                any.retain(|s| s.get("type").is_none_or(|t| t != "null"));
+                if any.len() == 1
+                    && let Value::Object(only) = any.remove(0)
+                {
+                    object.shift_remove("anyOf");
+                    for (key, value) in only {
+                        object.entry(key).or_insert(value);
+                    }
+                }
+            }
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.retain(|v| !v.is_null());
+            }
+            object.values_mut().for_each(tidy_schema);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy_schema),
+        _ => {}
+    }
+}
+
+fn parse<T: Tool>(args: Value) -> Result<T::Args, ToolError> {
+    serde_json::from_value(args)
+        .map_err(|e| ToolError::tell(format!("The arguments of {} do not fit: {e}.", T::NAME)))
+}
+
+fn preview_of<T: Tool>(args: Value, ctx: &Ctx) -> Result<String, ToolError> {
+    T::preview(&parse::<T>(args)?, ctx)
+}
+
+fn run_of<T: Tool>(args: Value, ctx: &Ctx) -> BoxFuture<'_, Result<Output, ToolError>> {
+    match parse::<T>(args) {
+        Ok(args) => Box::pin(T::run(args, ctx)),
+        Err(error) => Box::pin(std::future::ready(Err(error))),
+    }
+}

@@ -1,0 +1,1 @@
+//! What tools stand on: stores on open formats, each bounded and written atomically.

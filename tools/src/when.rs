@@ -1,0 +1,1 @@
+//! Time expressions as people say them, resolved against a moment and a zone. Knows no tool.
