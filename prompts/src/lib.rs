@@ -1,6 +1,16 @@
 //! What Tiro says to the model: the three sections, the dialects of model families, chat templates, wording.
 //! Loads and renders; decides nothing.
 
+pub mod dialect;
+pub mod render;
+pub mod template;
+pub mod words;
+mod json;
+
+pub use dialect::{Dialect, Frame, ParseError, Parsed, detect};
+pub use render::{Rendered, Renderer};
+pub use template::{PromptError, Template};
+
 use serde_json::Value;
 
 /// A stretch of prompt text; see `models::llm::Piece`, which this becomes. Rooms below the daemon do not know each other.
@@ -10,6 +20,24 @@ pub struct Piece {
     pub text: String,
     /// Whether control tokens in it count. Never for text of the person, a tool or a file.
     pub special: bool,
+}
+
+impl Piece {
+    /// Text whose control tokens count.
+    pub fn control(text: impl Into<String>) -> Piece {
+        Piece {
+            text: text.into(),
+            special: true,
+        }
+    }
+
+    /// Text that is only text.
+    pub fn text(text: impl Into<String>) -> Piece {
+        Piece {
+            text: text.into(),
+            special: false,
+        }
+    }
 }
 
 /// What the prompt needs to know of a tool.

@@ -1,0 +1,119 @@
+//! Dialects: how a family of models is shown its tools, writes a call and reads a result.
+//! One file, one implementation; a new family is a new file and a line in `detect`.
+
+pub mod hermes;
+pub mod llama3;
+mod read;
+
+pub use read::defuse;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{Card, Piece};
+
+/// The tool syntax that a family of models was trained on.
+pub trait Dialect: Send + Sync {
+    /// For `doctor` and the log: "hermes".
+    fn name(&self) -> &'static str;
+
+    /// Section 1, with the family's own instruction on how to call. Stands in the system message.
+    fn tools(&self, cards: &[Card]) -> Vec<Piece>;
+
+    /// Section 3: schemas found later, in the same form, without the instruction.
+    fn found(&self, cards: &[Card]) -> Vec<Piece>;
+
+    /// A call as the model would have written it.
+    fn call(&self, name: &str, arguments: &Value) -> Vec<Piece>;
+
+    /// A tool's answer, with the marks that the family was trained on, as a message of `result_role`.
+    fn result(&self, name: &str, content: Vec<Piece>) -> Vec<Piece>;
+
+    /// The role of messages that carry results.
+    fn result_role(&self) -> &'static str;
+
+    /// The text around a call's name and arguments, for the grammar.
+    fn frame(&self) -> Frame;
+
+    /// Reads what the model wrote, whether a grammar held it or not.
+    ///
+    /// # Errors
+    /// When the output begins a call that cannot be read, or is longer than any answer may be.
+    fn parse(&self, output: &str) -> Result<Parsed, ParseError>;
+
+    /// Names of tags that structure the prompt. Text of others never holds them intact: a tokenizer may turn
+    /// user-defined tokens like `<tool_call>` into one token even with special tokens off (llama.cpp does).
+    fn tags(&self) -> &'static [&'static str];
+}
+
+/// The literal text of a call: `open` NAME `middle` ARGUMENTS `close`, where the arguments are a JSON object.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Up to the tool's name.
+    pub open: &'static str,
+    /// Between name and arguments.
+    pub middle: &'static str,
+    /// After the arguments.
+    pub close: &'static str,
+    /// How the model writes a tool's name; families that cannot take a dot write something else.
+    pub wire_name: fn(&str) -> Cow<'_, str>,
+}
+
+/// What the model wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parsed {
+    /// Words.
+    Text(String),
+    /// The first call of the output. Small models repeat themselves; the agent takes one step at a time.
+    Call {
+        /// The name as the model wrote it; not yet known to exist.
+        name: String,
+        /// An object; not yet checked against any schema.
+        arguments: Value,
+    },
+}
+
+/// Why a call could not be read; worded for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Not JSON.
+    #[error("the call is not valid JSON ({0})")]
+    Json(String),
+    /// JSON, but not a call.
+    #[error("the call needs a \"name\" and an \"arguments\" object")]
+    Shape,
+    /// Longer than `read::MAX_OUTPUT`.
+    #[error("the output has {0} bytes, more than any call needs")]
+    TooLong(usize),
+}
+
+/// The dialect of a model, by the marks in its chat template, else by `general.architecture` of its file.
+pub fn detect(template: Option<&str>, architecture: &str) -> &'static dyn Dialect {
+    let template = template.unwrap_or_default();
+    let has = |mark: &str| template.contains(mark);
+    if has("<tool_call>") || has("<|im_start|>") {
+        return &hermes::Hermes;
+    }
+    if has("<|start_header_id|>") || (template.is_empty() && architecture.starts_with("llama")) {
+        return &llama3::Llama3;
+    }
+    // The plainest tags, written out in the prompt with an example of a call: what an unknown model follows best.
+    &hermes::Hermes
+}
+
+/// Finds the tool that a name written by the model stands for.
+pub fn restore_name<'a>(
+    frame: &Frame,
+    wire: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .find(|name| *name == wire || (frame.wire_name)(name) == wire)
+}
+
+/// A name that goes over the wire as it is.
+fn same_name(name: &str) -> Cow<'_, str> {
+    Cow::Borrowed(name)
+}

@@ -1,0 +1,266 @@
+//! The whole prompt: three sections in a prefix that does not change, then the conversation.
+
+use std::collections::HashSet;
+
+use crate::{
+    Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, dialect::defuse,
+    template::Turn,
+};
+
+const SYSTEM: &str = include_str!("../wording/system.txt");
+const CATALOG: &str = include_str!("../wording/catalog.txt");
+const FOUND: &str = include_str!("../wording/found.txt");
+/// Has no use once nothing is left to find.
+const DISCOVER: &str = "tools.discover";
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// All of it, the header of the answer included.
+    pub pieces: Vec<Piece>,
+    /// How many leading pieces cannot change while the core tools and the catalogue stay: the static prefix.
+    pub static_len: usize,
+    /// Why the model's own template could not be used for this prompt.
+    pub warning: Option<PromptError>,
+}
+
+/// Renders prompts for one model.
+pub struct Renderer {
+    template: Template,
+    dialect: &'static dyn Dialect,
+}
+
+impl Renderer {
+    /// A renderer for a model with this template and tool syntax.
+    pub fn new(template: Template, dialect: &'static dyn Dialect) -> Renderer {
+        Renderer { template, dialect }
+    }
+
+    /// The tool syntax in use.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        self.dialect
+    }
+
+    /// The prompt for these tools and this conversation: a pure function, the same bytes for the same input.
+    pub fn render(&self, sections: &Sections, messages: &[Message]) -> Rendered {
+        let (prefix, found) = self.system(sections, messages);
+        let static_parts = prefix.len();
+        let mut system = prefix;
+        system.extend(found);
+        let first = system.first().cloned();
+        let mut turns = vec![Turn {
+            role: "system",
+            content: system,
+        }];
+        let mut shown = HashSet::new();
+        turns.extend(
+            messages
+                .iter()
+                .map(|message| self.turn(message, sections, &mut shown)),
+        );
+        if messages.is_empty() {
+            // Some templates insist on somebody speaking; the prefix is the same either way.
+            turns.push(Turn {
+                role: "user",
+                content: Vec::new(),
+            });
+        }
+        let (pieces, warning) = self.template.render(turns);
+        let header = pieces.iter().position(|p| Some(p) == first.as_ref()).unwrap_or(0);
+        Rendered {
+            pieces,
+            static_len: header + static_parts,
+            warning,
+        }
+    }
+
+    /// The system message: what cannot change, and section 3 if it stands there.
+    fn system(&self, sections: &Sections, messages: &[Message]) -> (Vec<Piece>, Vec<Piece>) {
+        let found: HashSet<&str> = sections
+            .discovered
+            .iter()
+            .chain(messages.iter().flat_map(discovered))
+            .map(|card| card.name.as_str())
+            .collect();
+        let all_found = sections
+            .catalog
+            .iter()
+            .all(|card| found.contains(card.name.as_str()));
+        let core: Vec<Card> = sections
+            .core
+            .iter()
+            .filter(|card| !(all_found && card.name == DISCOVER))
+            .cloned()
+            .collect();
+        let mut text = Text::default();
+        text.control(SYSTEM.trim());
+        if !core.is_empty() {
+            text.control("\n\n").pieces(self.dialect.tools(&core));
+        }
+        if !all_found {
+            text.control("\n\n").control(CATALOG.trim()).control("\n");
+            text.words(&self.rows(sections));
+        }
+        let mut tail = Text::default();
+        if sections.placement == Placement::System && !sections.discovered.is_empty() {
+            tail.control("\n\n").pieces(self.found(&sections.discovered));
+        }
+        (text.into_pieces(), tail.into_pieces())
+    }
+
+    /// One row a deferred tool, domains together, in the order in which the domains first come.
+    fn rows(&self, sections: &Sections) -> String {
+        let domain = |card: &Card| card.name.split('.').next().unwrap_or_default().to_owned();
+        let mut order: Vec<String> = Vec::new();
+        for card in &sections.catalog {
+            let domain = domain(card);
+            if !order.contains(&domain) {
+                order.push(domain);
+            }
+        }
+        let mut rows = String::new();
+        for group in &order {
+            for card in sections.catalog.iter().filter(|card| domain(card) == *group) {
+                rows.push_str("\n- ");
+                rows.push_str(&one_line(&card.name));
+                if card.confirm {
+                    rows.push_str(" [confirm]");
+                }
+                if sections.catalog_summaries {
+                    rows.push_str(": ");
+                    rows.push_str(&one_line(&card.summary));
+                }
+            }
+        }
+        defuse(&rows, self.dialect.tags())
+    }
+
+    fn turn(&self, message: &Message, sections: &Sections, shown: &mut HashSet<String>) -> Turn {
+        let new = match sections.placement {
+            Placement::System => Vec::new(),
+            Placement::Tail => discovered(message)
+                .iter()
+                .filter(|c| shown.insert(c.name.clone()))
+                .cloned()
+                .collect(),
+        };
+        let mut text = Text::default();
+        let role = match message {
+            Message::User {
+                text: said, context, ..
+            } => {
+                if !context.trim().is_empty() {
+                    text.words(&self.foreign(context)).words("\n");
+                }
+                if !new.is_empty() {
+                    text.pieces(self.found(&new)).words("\n\n");
+                }
+                text.words(&self.foreign(said));
+                "user"
+            }
+            Message::Assistant(said) => {
+                text.words(&self.foreign(said));
+                "assistant"
+            }
+            Message::Call { name, arguments } => {
+                text.pieces(self.dialect.call(name, arguments));
+                "assistant"
+            }
+            Message::Result {
+                name,
+                content,
+                untrusted,
+                ..
+            } => {
+                text.pieces(self.dialect.result(name, self.answer(content, *untrusted)));
+                if !new.is_empty() {
+                    text.words("\n\n").pieces(self.found(&new));
+                }
+                self.dialect.result_role()
+            }
+        };
+        Turn {
+            role,
+            content: text.into_pieces(),
+        }
+    }
+
+    /// A tool's answer; what others wrote stands between marks that it cannot contain.
+    fn answer(&self, content: &str, untrusted: bool) -> Vec<Piece> {
+        let mut text = Text::default();
+        let content = format!("{}\n", self.foreign(content));
+        match untrusted {
+            true => text
+                .control("<untrusted>\n")
+                .words(&content)
+                .control("</untrusted>\n"),
+            false => text.words(&content),
+        };
+        text.into_pieces()
+    }
+
+    fn found(&self, cards: &[Card]) -> Vec<Piece> {
+        let mut text = Text::default();
+        text.control(FOUND.trim())
+            .control("\n")
+            .pieces(self.dialect.found(cards));
+        text.into_pieces()
+    }
+
+    fn foreign(&self, text: &str) -> String {
+        defuse(text.trim(), self.dialect.tags())
+    }
+}
+
+/// Pieces under construction; neighbours of one kind become one, so that the tokenizer sees whole stretches.
+#[derive(Debug, Default)]
+pub struct Text(Vec<Piece>);
+
+impl Text {
+    /// Adds text of ours, whose tags count.
+    pub fn control(&mut self, text: &str) -> &mut Text {
+        self.add(text, true)
+    }
+
+    /// Adds text of anybody else.
+    pub fn words(&mut self, text: &str) -> &mut Text {
+        self.add(text, false)
+    }
+
+    /// Adds what another builder made.
+    pub fn pieces(&mut self, pieces: Vec<Piece>) -> &mut Text {
+        for piece in pieces {
+            self.add(&piece.text, piece.special);
+        }
+        self
+    }
+
+    /// The finished pieces; none is empty.
+    pub fn into_pieces(self) -> Vec<Piece> {
+        self.0
+    }
+
+    fn add(&mut self, text: &str, special: bool) -> &mut Text {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.special == special => last.text.push_str(text),
+            _ => self.0.push(Piece {
+                text: text.to_owned(),
+                special,
+            }),
+        }
+        self
+    }
+}
+
+/// What a message loaded.
+fn discovered(message: &Message) -> &[Card] {
+    match message {
+        Message::User { discovered, .. } | Message::Result { discovered, .. } => discovered,
+        Message::Assistant(_) | Message::Call { .. } => &[],
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,61 @@
+//! What Tiro says by itself, without a model: every fixed sentence, in one voice.
+
+/// The model had no words and no tool.
+pub fn no_answer() -> String {
+    "Sorry, I have no answer to that.".to_owned()
+}
+
+/// The turn used up its tool calls.
+pub fn too_many_calls() -> String {
+    "Sorry, that took too many steps, so I stopped.".to_owned()
+}
+
+/// The person said no.
+pub fn declined() -> String {
+    "Okay, I left it alone.".to_owned()
+}
+
+/// Something needs a yes and nobody is there to give it.
+pub fn needs_confirmation(question: &str) -> String {
+    format!("I need your yes first: {question}")
+}
+
+/// Nothing but silence was recorded.
+pub fn nothing_heard() -> String {
+    "I didn't hear anything.".to_owned()
+}
+
+/// No tool serves the request.
+pub fn no_tool() -> String {
+    "Sorry, I can't do that.".to_owned()
+}
+
+/// An engine process died in the middle of a turn.
+pub fn engine_crashed() -> String {
+    "Sorry, something went wrong and I had to start over. Please say that again.".to_owned()
+}
+
+/// An engine does not start at all.
+pub fn engine_missing() -> String {
+    "Sorry, I can't think right now. Run tiro doctor to see why.".to_owned()
+}
+
+/// A tool failed for a reason that nobody in the conversation can mend.
+pub fn broken(what: &str) -> String {
+    format!("Sorry, I couldn't {what}.")
+}
+
+/// A tool took longer than it may.
+pub fn timed_out(what: &str) -> String {
+    format!("Sorry, it took too long to {what}, so I stopped.")
+}
+
+/// The person stopped the turn.
+pub fn cancelled() -> String {
+    "Okay, I stopped.".to_owned()
+}
+
+/// What was said does not fit into the model's window.
+pub fn too_long() -> String {
+    "Sorry, that is too long for me.".to_owned()
+}
