@@ -1,2 +1,56 @@
-//! cargo xtask.
-fn main() {}
+//! The project's own commands: `cargo xtask setup`, `cargo xtask demo`, `cargo xtask test`.
+//! They only start other programs (package manager, cargo, tiro), show what those print, and stop at the first failure.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "saying what it does is this program's whole output"
+)]
+
+mod setup;
+mod test;
+mod demo;
+mod place;
+mod run;
+mod voice;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  setup                     Install what the build, the tests and the demo need and this machine lacks.
+  demo [--home DIR]         Build, fetch the models, fill a demo world, and ask it three spoken questions.
+                            DIR defaults to $TIRO_HOME, else to demo-home in the target folder.
+  test [--fast] [--no-pull] Everything that CI runs.
+        --fast              Only formatting, lints and the tests that need no engine and no weights.
+        --no-pull           Fetch no weights; those that are there are used, and a missing one fails its tests.
+
+TIRO_MODELS names the folder of the weights; it defaults to the one that tiro itself uses.
+";
+
+fn main() -> ExitCode {
+    match command(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nStopped: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command(args: &[String]) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["setup"] => setup::ensure(&[setup::Use::Build, setup::Use::Voice, setup::Use::Test]),
+        ["demo", options @ ..] => demo::demo(options),
+        ["test", options @ ..] => test::test(options),
+        ["help" | "--help" | "-h"] => {
+            eprint!("{USAGE}");
+            Ok(())
+        }
+        [] => bail!("a command is missing.\n\n{USAGE}"),
+        other => bail!("`{}` is not understood.\n\n{USAGE}", other.join(" ")),
+    }
+}

@@ -1,0 +1,107 @@
+//! `cargo xtask demo`: from nothing to three spoken questions and their answers, in a home of its own.
+//! A second run finds everything in place and needs no network.
+
+use std::{
+    env, fs,
+    io::{self, IsTerminal as _},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{
+    place,
+    run::{Steps, program, run},
+    setup::{self, Use},
+    test, voice,
+};
+
+/// Asked first and third: a core tool, and then the same again on a cached prefix.
+const FIRST: &str = "What do I have on my calendar tomorrow?";
+/// Asked second: its tool is not in the prompt and has to be discovered.
+const DEFERRED: &str = "Set a timer for ten minutes.";
+
+/// Runs the demo.
+pub fn demo(options: &[&str]) -> Result<()> {
+    let home = match options {
+        [] => match env::var_os("TIRO_HOME") {
+            Some(home) => PathBuf::from(home),
+            None => place::target()?.join("demo-home"),
+        },
+        ["--home", home] => PathBuf::from(home),
+        other => bail!("`{}` is not understood; see `cargo xtask help`", other.join(" ")),
+    };
+    let tiro = Tiro {
+        home: std::path::absolute(home)?,
+        models: place::models()?,
+        release: place::release()?,
+    };
+    let questions = tiro.home.join("questions");
+    let first = questions.join("first.wav");
+    let deferred = questions.join("deferred.wav");
+
+    let mut steps = Steps::default();
+    steps.step("setup", || setup::ensure(&[Use::Build, Use::Voice]))?;
+    steps.step("build tiro and its engines", test::build_release)?;
+    steps.step("models", || {
+        run(&mut tiro.command(&["models", "pull", place::LLM, place::STT]))
+    })?;
+    steps.step("demo world", || {
+        run(&mut tiro.command(&["world", "tests/worlds/demo.json"]))
+    })?;
+    steps.step("first question: a core tool", || {
+        fs::create_dir_all(&questions).with_context(|| format!("making {}", questions.display()))?;
+        if !voice::recorded(&first)? {
+            voice::synthetic(FIRST, &first)?;
+        }
+        tiro.ask(&first)
+    })?;
+    steps.step("second question: a tool that has to be discovered", || {
+        voice::synthetic(DEFERRED, &deferred)?;
+        tiro.ask(&deferred)
+    })?;
+    steps.step("the first question again: what is cached now", || {
+        tiro.ask(&first)
+    })?;
+    steps.summary();
+
+    let mut chat = tiro.command(&["chat"]);
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        eprintln!("\nNow it is your turn. Ctrl-D leaves.");
+        // The chat takes our place: Ctrl-C is its own key from here on, and must not end us beneath it.
+        return Err(chat.exec()).context("starting `tiro chat`");
+    }
+    eprintln!("\nThere is no terminal here to chat in. To talk to this demo world yourself:");
+    eprintln!(
+        "TIRO_HOME='{}' TIRO_MODELS='{}' '{}' chat",
+        tiro.home.display(),
+        tiro.models.display(),
+        tiro.release.join("tiro").display()
+    );
+    Ok(())
+}
+
+/// The built `tiro` in the demo's home.
+struct Tiro {
+    home: PathBuf,
+    models: PathBuf,
+    release: PathBuf,
+}
+
+impl Tiro {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(self.release.join("tiro"));
+        command.args(args);
+        command
+            .env("TIRO_HOME", &self.home)
+            .env("TIRO_MODELS", &self.models)
+            .env("TIRO_ENGINES", &self.release);
+        command
+    }
+
+    fn ask(&self, wav: &std::path::Path) -> Result<()> {
+        run(self.command(&["ask", "--verbose", "--wav"]).arg(wav))
+    }
+}

