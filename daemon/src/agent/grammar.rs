@@ -18,11 +18,17 @@ const MAX_CHOICES: usize = 256;
 /// Array lengths that are spelled out; a longer bound is left to the tool.
 const MAX_ITEMS: u64 = 16;
 
+/// Rules of one grammar; past that, arguments are any JSON. A hundred ordinary tools need about 1,500.
+const MAX_RULES: usize = 6_000;
+/// Bytes of one enum or property name; foreign schemas may hold anything.
+const MAX_LITERAL: usize = 8 * 1024;
+
 /// Rules that every grammar carries. Numbers are bounded because a small model can get stuck on a digit; strings are
 /// not, because `max_tokens` already ends those and a bound would cost a rule a character.
 const COMMON: &str = r#"
 string ::= "\"" char* "\""
-char ::= [^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)
+filled ::= "\"" char+ "\""
+char ::= [^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)
 hex ::= [0-9a-fA-F]
 natural ::= "0" | [1-9] [0-9]{0,15}
 integer ::= "-"? natural
@@ -46,7 +52,7 @@ pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> Str
     for (i, (name, schema)) in tools.iter().enumerate() {
         let arguments = rules.arguments(&format!("t{i}"), schema);
         let head = format!("{}{}", json_inside(&(frame.wire_name)(name)), frame.middle);
-        choices.push(rules.add(format!("t{i}"), format!("{} {arguments}", literal(&head))));
+        choices.push(rules.add(format!("t{i}"), &format!("{} {arguments}", literal(&head))));
     }
     let root = match (choices.is_empty(), allow_text) {
         (true, _) => "text",
@@ -66,14 +72,22 @@ pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> Str
     out
 }
 
+#[cfg(test)]
+mod gbnf;
+#[cfg(test)]
+mod tests;
+
+/// Rules under construction, and how many there are.
 #[derive(Default)]
 struct Rules {
     text: String,
+    count: usize,
 }
 
 impl Rules {
-    fn add(&mut self, name: String, body: String) -> String {
+    fn add(&mut self, name: String, body: &str) -> String {
         let _ = writeln!(self.text, "{name} ::= {body}");
+        self.count += 1;
         name
     }
 
@@ -87,51 +101,44 @@ impl Rules {
 
     /// An expression for a schema; `name` is free for rules of its own.
     fn value(&mut self, name: &str, schema: &Value, depth: usize) -> String {
-        let Some(schema_object) = schema.as_object() else { return "value".to_owned() };
-        if let Some(constant) = schema_object.get("const") {
-            return choice(std::slice::from_ref(constant)).unwrap_or_else(|| "value".to_owned());
+        if depth > MAX_DEPTH + 1 || self.count > MAX_RULES {
+            return "value".to_owned();
         }
-        if let Some(Value::Array(values)) = schema_object.get("enum") {
-            return choice(values).unwrap_or_else(|| "value".to_owned());
+        if let Some(constant) = schema.get("const") {
+            return choice(std::slice::from_ref(constant));
         }
-        if let Some(Value::Array(options)) = schema_object.get("anyOf").or_else(|| schema_object.get("oneOf")) {
-            return self.any_of(name, options, depth);
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            return choice(values);
         }
-        match schema_object.get("type") {
+        if let Some(Value::Array(options)) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
+            return self.any_of(options, |rules, i, option| rules.value(&format!("{name}-{i}"), option, depth + 1));
+        }
+        match schema.get("type") {
             Some(Value::String(kind)) => self.typed(name, kind, schema, depth),
-            Some(Value::Array(kinds)) if !kinds.is_empty() && kinds.len() <= 7 => {
-                let options: Vec<String> = (kinds.iter().enumerate())
-                    .map(|(i, kind)| match kind.as_str() {
-                        Some(kind) => self.typed(&format!("{name}-{i}"), kind, schema, depth),
-                        None => "value".to_owned(),
-                    })
-                    .collect();
-                format!("({})", options.join(" | "))
-            }
+            Some(Value::Array(kinds)) => self.any_of(kinds, |rules, i, kind| {
+                rules.typed(&format!("{name}-{i}"), kind.as_str().unwrap_or_default(), schema, depth)
+            }),
             _ => "value".to_owned(),
         }
     }
 
-    fn any_of(&mut self, name: &str, options: &[Value], depth: usize) -> String {
-        if options.is_empty() || options.len() > MAX_CHOICES || depth > MAX_DEPTH {
+    fn any_of(&mut self, options: &[Value], mut one: impl FnMut(&mut Rules, usize, &Value) -> String) -> String {
+        if options.is_empty() || options.len() > MAX_CHOICES {
             return "value".to_owned();
         }
-        let options: Vec<String> = (options.iter().enumerate())
-            .map(|(i, option)| self.value(&format!("{name}-{i}"), option, depth + 1))
-            .collect();
+        let options: Vec<String> = options.iter().enumerate().map(|(i, option)| one(self, i, option)).collect();
         format!("({})", options.join(" | "))
     }
 
     fn typed(&mut self, name: &str, kind: &str, schema: &Value, depth: usize) -> String {
+        let at_least = |key, least: f64| schema.get(key).and_then(Value::as_f64).is_some_and(|n| n >= least);
         match kind {
-            "string" | "boolean" | "null" => kind.to_owned(),
-            "integer" | "number" => {
-                let no_sign = schema.get("minimum").and_then(Value::as_f64).is_some_and(|least| least >= 0.0);
-                if no_sign && kind == "integer" { "natural".to_owned() } else { kind.to_owned() }
-            }
+            "string" if at_least("minLength", 1.0) => "filled".to_owned(),
+            "integer" if at_least("minimum", 0.0) => "natural".to_owned(),
+            "string" | "integer" | "number" | "boolean" | "null" => kind.to_owned(),
             "array" => self.array(name, schema, depth),
             "object" => match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) if depth < MAX_DEPTH => self.object(name, properties, schema, depth),
+                Some(properties) if depth <= MAX_DEPTH => self.object(name, properties, schema, depth),
                 _ => "object".to_owned(),
             },
             _ => "value".to_owned(),
@@ -140,22 +147,18 @@ impl Rules {
 
     fn array(&mut self, name: &str, schema: &Value, depth: usize) -> String {
         let bound = |key| schema.get(key).and_then(Value::as_u64);
+        let least = bound("minItems").unwrap_or(0).min(MAX_ITEMS);
+        let most = bound("maxItems").filter(|most| *most <= MAX_ITEMS).map(|most| most.max(least));
         let item = match schema.get("items") {
-            Some(items) if depth < MAX_DEPTH => {
-                let body = self.value(&format!("{name}-i"), items, depth + 1);
-                self.add(format!("{name}-item"), body)
-            }
+            Some(items) if most != Some(0) => self.value(&format!("{name}-i"), items, depth + 1),
             _ => "value".to_owned(),
         };
-        let least = bound("minItems").unwrap_or(0).min(MAX_ITEMS);
-        let most = bound("maxItems").filter(|most| *most <= MAX_ITEMS);
-        if most == Some(0) {
-            return "\"[]\"".to_owned();
-        }
         let more = match most {
-            Some(most) => format!("{{{},{}}}", least.saturating_sub(1), most.max(least) - 1),
+            Some(0) => return literal("[]"),
+            Some(most) => format!("{{{},{}}}", least.saturating_sub(1), most - 1),
             None => format!("{{{},}}", least.saturating_sub(1)),
         };
+        let item = self.add(format!("{name}-item"), &item);
         let items = format!("{item} (\", \" {item}){more}");
         match least {
             0 => format!("\"[\" ({items})? \"]\""),
@@ -163,52 +166,46 @@ impl Rules {
         }
     }
 
-    /// Two chains of rules say which commas are due: in `<name>-<i>` nothing was written before property `i`; once
-    /// something was, the rest is a plain sequence with a comma before each. Linear in the number of properties.
+    /// Two chains of rules say which commas are due. Rule `<i>f`: the rest from property `i` on while nothing has been
+    /// written yet. Rule `<i>r`: the rest once something has, each with a comma before it. Built from the last
+    /// property backwards, and linear in their number.
     fn object(&mut self, name: &str, properties: &Map<String, Value>, schema: &Value, depth: usize) -> String {
-        if properties.len() > MAX_PROPERTIES {
+        if properties.is_empty() {
+            return literal("{}");
+        }
+        if properties.len() > MAX_PROPERTIES || properties.keys().any(|key| key.len() > MAX_LITERAL) {
             return "object".to_owned();
         }
-        let required: Vec<&str> = match schema.get("required") {
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        };
-        let mut first = "\"\"".to_owned();
-        let mut rest = String::new();
+        let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let (mut first, mut rest) = ("\"\"".to_owned(), "\"\"".to_owned());
         for (i, (key, property)) in properties.iter().enumerate().rev() {
-            let body = self.value(&format!("{name}-{i}v"), property, depth + 1);
-            let key_text = Value::from(key.as_str()).to_string();
-            let pair = self.add(format!("{name}-{i}p"), format!("{} {body}", literal(&format!("{key_text}: "))));
-            let must = required.contains(&key.as_str());
-            let after = if rest.is_empty() { String::new() } else { self.add(format!("{name}-{i}r"), rest.clone()) };
-            first = match must {
-                true => format!("{pair} {after}"),
-                false => {
-                    let without = self.add(format!("{name}-{i}n"), first);
-                    format!("{pair} {after} | {without}")
-                }
-            };
-            rest = match must {
-                true => format!("\", \" {pair} {after}"),
-                false => format!("(\", \" {pair})? {after}"),
-            };
+            let value = self.value(&format!("{name}-{i}"), property, depth + 1);
+            let key_text = literal(&format!("{}: ", Value::from(key.as_str())));
+            let pair = self.add(format!("{name}-{i}p"), &format!("{key_text} {value}"));
+            let after = self.add(format!("{name}-{i}r"), &rest);
+            if required.iter().any(|name| name.as_str() == Some(key)) {
+                first = format!("{pair} {after}");
+                rest = format!("\", \" {pair} {after}");
+            } else {
+                let without = self.add(format!("{name}-{i}f"), &first);
+                first = format!("{pair} {after} | {without}");
+                rest = format!("(\", \" {pair})? {after}");
+            }
         }
-        let body = self.add(format!("{name}-o"), first);
-        format!("\"{{\" {body} \"}}\"")
+        format!("\"{{\" ({first}) \"}}\"")
     }
 }
 
-/// Alternatives of literal values; `None` when they are too many or not literals.
-fn choice(values: &[Value]) -> Option<String> {
-    let plain = |value: &Value| !value.is_object() && !value.is_array();
-    if values.is_empty() || !values.iter().all(plain) {
-        return None;
+/// Alternatives of literal values, or the nearest general rule when they are not literals or too many.
+fn choice(values: &[Value]) -> String {
+    let all = |test: fn(&Value) -> bool| !values.is_empty() && values.iter().all(test);
+    let literals: Vec<String> = values.iter().take(MAX_CHOICES + 1).map(|v| literal(&v.to_string())).collect();
+    let fits = literals.len() <= MAX_CHOICES && literals.iter().map(String::len).sum::<usize>() <= MAX_LITERAL;
+    match fits && all(|v| !v.is_object() && !v.is_array()) {
+        true => format!("({})", literals.join(" | ")),
+        false if all(Value::is_string) => "string".to_owned(),
+        false => "value".to_owned(),
     }
-    if values.len() > MAX_CHOICES {
-        return values.iter().all(Value::is_string).then(|| "string".to_owned());
-    }
-    let literals: Vec<String> = values.iter().map(|value| literal(&value.to_string())).collect();
-    Some(format!("({})", literals.join(" | ")))
 }
 
 /// A name as it stands inside a JSON string.
