@@ -8,6 +8,7 @@ pub mod words;
 mod json;
 
 pub use dialect::{Dialect, Frame, ParseError, Parsed, detect};
+pub use json::spaced;
 pub use render::{Rendered, Renderer};
 pub use template::{PromptError, Template};
 

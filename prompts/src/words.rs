@@ -36,8 +36,8 @@ pub fn engine_crashed() -> String {
 }
 
 /// An engine does not start at all.
-pub fn engine_missing() -> String {
-    "Sorry, I can't think right now. Run tiro doctor to see why.".to_owned()
+pub fn engine_missing(why: &str) -> String {
+    format!("Sorry, I can't do that right now: {why}.")
 }
 
 /// A tool failed for a reason that nobody in the conversation can mend.
