@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Why an engine could not.
-#[derive(Debug, Clone, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum EngineError {
     /// The engine program is not where it was looked for.
     #[error("the engine {engine} was not found in {looked:?}; build it with `cargo xtask setup`")]

@@ -125,6 +125,9 @@ pub struct EngineStats {
     pub restarts: u32,
 }
 
+/// Gets text as it comes. Named, because async-trait would tie the lifetime of the text to that of the call.
+pub type OnText<'a> = &'a mut (dyn FnMut(&str) + Send);
+
 /// A language model. Dropping a future that one of these returned cancels the work in the engine.
 #[async_trait]
 pub trait Llm: Send + Sync {
@@ -142,7 +145,7 @@ pub trait Llm: Send + Sync {
     async fn generate(
         &self,
         request: Generate,
-        on_text: &mut (dyn FnMut(&str) + Send),
+        on_text: OnText<'_>,
     ) -> Result<Generated, EngineError>;
 
     /// Memory and counters; never starts anything.

@@ -66,6 +66,9 @@ pub struct SttInfo {
     pub binding: String,
 }
 
+/// Gets segments as they come; a name for the same reason as [`crate::llm::OnText`].
+pub type OnSegment<'a> = &'a mut (dyn FnMut(&Segment) + Send);
+
 /// A recogniser. Dropping a future that one of these returned cancels the work in the engine.
 #[async_trait]
 pub trait Stt: Send + Sync {
@@ -76,7 +79,7 @@ pub trait Stt: Send + Sync {
     async fn transcribe(
         &self,
         request: Transcribe,
-        on_segment: &mut (dyn FnMut(&Segment) + Send),
+        on_segment: OnSegment<'_>,
     ) -> Result<Transcript, EngineError>;
 
     /// Memory and counters; never starts anything.

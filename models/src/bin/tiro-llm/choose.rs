@@ -1,0 +1,100 @@
+//! Choosing the next token: greedy or by chance, within a grammar.
+
+use llama_cpp_2::{
+    GrammarError,
+    context::LlamaContext,
+    model::LlamaModel,
+    sampling::LlamaSampler,
+    token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray},
+};
+use models::{EngineError, llm::Generate};
+
+/// Chooses tokens for one generation.
+pub(crate) struct Chooser {
+    grammar: Option<LlamaSampler>,
+    chance: Option<LlamaSampler>,
+}
+
+impl Chooser {
+    /// # Errors
+    /// `Refused` when the grammar is broken.
+    pub(crate) fn new(model: &LlamaModel, request: &Generate) -> Result<Chooser, EngineError> {
+        let grammar = match &request.grammar {
+            Some(text) => Some(LlamaSampler::grammar(model, text, "root").map_err(|e| broken_grammar(&e))?),
+            None => None,
+        };
+        let chance = (request.temperature > 0.0).then(|| {
+            LlamaSampler::chain([LlamaSampler::temp(request.temperature), LlamaSampler::dist(request.seed)], true)
+        });
+        Ok(Chooser { grammar, chance })
+    }
+
+    /// The next token after the last evaluated one. The model's own choice is checked against the grammar first,
+    /// and only when it is not allowed is the grammar applied to the whole vocabulary: that is ten times the work.
+    /// For greedy choice the result is the same, and choosing again among the allowed is the same distribution.
+    ///
+    /// # Errors
+    /// `Refused` when the grammar allows nothing more.
+    pub(crate) fn choose(&mut self, context: &LlamaContext<'_>) -> Result<LlamaToken, EngineError> {
+        let free = match &mut self.chance {
+            None => best(context.get_logits_ith(-1)),
+            Some(chance) => pick(chance, &mut context.token_data_array_ith(-1)),
+        };
+        let Some(grammar) = &mut self.grammar else {
+            return free.ok_or_else(nothing_left);
+        };
+        let token = match free.filter(|token| allows(grammar, *token)) {
+            Some(token) => token,
+            None => {
+                let mut all = context.token_data_array_ith(-1);
+                all.apply_sampler(grammar);
+                all.data.retain(|candidate| candidate.logit() > f32::NEG_INFINITY);
+                all.selected = None;
+                match &mut self.chance {
+                    None => most_likely(&all.data),
+                    Some(_) if all.data.is_empty() => None,
+                    Some(chance) => pick(chance, &mut all),
+                }
+                .ok_or_else(nothing_left)?
+            }
+        };
+        grammar.try_accept(token).map_err(|_| nothing_left())?;
+        Ok(token)
+    }
+}
+
+fn best(logits: &[f32]) -> Option<LlamaToken> {
+    let mut best = (0, f32::NEG_INFINITY);
+    for (token, logit) in (0..).zip(logits) {
+        if *logit > best.1 {
+            best = (token, *logit);
+        }
+    }
+    (best.1 > f32::NEG_INFINITY).then_some(LlamaToken(best.0))
+}
+
+fn most_likely(candidates: &[LlamaTokenData]) -> Option<LlamaToken> {
+    let best = candidates.iter().max_by(|a, b| a.logit().total_cmp(&b.logit()));
+    best.map(LlamaTokenData::id)
+}
+
+fn pick(chance: &mut LlamaSampler, candidates: &mut LlamaTokenDataArray) -> Option<LlamaToken> {
+    candidates.apply_sampler(chance);
+    candidates.selected_token()
+}
+
+fn allows(grammar: &mut LlamaSampler, token: LlamaToken) -> bool {
+    let mut one = LlamaTokenDataArray::new(vec![LlamaTokenData::new(token, 1.0, 0.0)], false);
+    one.apply_sampler(grammar);
+    one.data.first().is_some_and(|candidate| candidate.logit() > f32::NEG_INFINITY)
+}
+
+fn broken_grammar(error: &GrammarError) -> EngineError {
+    let said = models::nativelog::take_last_error();
+    let reason = said.unwrap_or_else(|| error.to_string());
+    EngineError::Refused(format!("The grammar is broken: {reason}."))
+}
+
+fn nothing_left() -> EngineError {
+    EngineError::Refused("The grammar allows no token that the model knows.".into())
+}

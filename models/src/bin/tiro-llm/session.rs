@@ -1,0 +1,323 @@
+//! One model, one sequence: the KV cache and the list of tokens that stand in it.
+//!
+//! Invariant: `held` is exactly what the cache holds, after every way out of every function.
+
+use std::{path::Path, time::Instant};
+
+use llama_cpp_2::{
+    LlamaStateSeqFlags, SeqState,
+    context::{
+        LlamaContext,
+        params::{KvCacheType, LlamaContextParams},
+    },
+    llama_backend::LlamaBackend,
+    llama_batch::LlamaBatch,
+    token::LlamaToken,
+};
+use models::{
+    EngineError,
+    llm::{End, Generate, Generated, ModelInfo, Piece, Usage},
+    machine,
+    protocol::{KvType, LlmAnswer, LlmLoad, LlmReport},
+    text::Stream,
+};
+
+use crate::{choose::Chooser, tokens::Tokens, weights::{Weights, bad}};
+
+/// Tokens evaluated between two looks at `Cancel`. Larger is hardly faster and makes a cancel wait longer.
+const CHUNK: usize = 64;
+
+/// The version of the binding in Cargo.toml, part of every snapshot's key.
+const BINDING: &str = "llama-cpp-2 0.1.160";
+
+/// A loaded model at work.
+pub(crate) struct Session<'m> {
+    pub(crate) info: ModelInfo,
+    weights: &'m Weights,
+    context: LlamaContext<'m>,
+    tokens: Tokens<'m>,
+    batch: LlamaBatch<'static>,
+    held: Vec<LlamaToken>,
+    /// The last prefix, for models whose cache cannot be cut back: they return to it instead of to nothing.
+    prefix: Option<(Vec<LlamaToken>, SeqState)>,
+}
+
+/// Whether the caller still wants the answer.
+type Cancelled<'a> = &'a dyn Fn() -> bool;
+
+impl<'m> Session<'m> {
+    /// # Errors
+    /// `BadModel` when llama.cpp makes no context for it.
+    pub(crate) fn new(
+        backend: &LlamaBackend,
+        weights: &'m Weights,
+        load: &LlmLoad,
+        sandbox: &str,
+    ) -> Result<Session<'m>, EngineError> {
+        let threads = load.threads.unwrap_or_else(machine::cores).max(1);
+        let kv = match load.kv {
+            KvType::F16 => KvCacheType::F16,
+            KvType::Q8_0 => KvCacheType::Q8_0,
+        };
+        let params = LlamaContextParams::default()
+            .with_n_ctx(weights.context.try_into().ok())
+            .with_n_threads(threads.try_into().unwrap_or(1))
+            .with_n_threads_batch(threads.try_into().unwrap_or(1))
+            .with_type_k(kv.clone())
+            .with_type_v(kv)
+            .with_no_perf(true);
+        let context = weights.model.new_context(backend, params).map_err(|e| {
+            let said = models::nativelog::take_last_error();
+            bad(&load.path, format!("{}.", said.unwrap_or_else(|| e.to_string())))
+        })?;
+        let tokens = Tokens::new(&weights.model);
+        let (bos, eos) = tokens.edges();
+        let file_name = load.path.file_stem().unwrap_or_default().to_string_lossy();
+        let plural = if threads == 1 { "" } else { "s" };
+        Ok(Session {
+            info: ModelInfo {
+                name: weights.header.name.clone().unwrap_or_else(|| file_name.into_owned()),
+                architecture: weights.header.architecture.clone(),
+                chat_template: weights.header.chat_template.clone(),
+                bos,
+                eos,
+                context: context.n_ctx(),
+                bytes: weights.header.bytes,
+                device: format!("{}, {threads} thread{plural}", weights.device),
+                sandbox: sandbox.to_owned(),
+                binding: BINDING.into(),
+            },
+            weights,
+            context,
+            tokens,
+            batch: LlamaBatch::new(CHUNK, 1),
+            held: Vec::new(),
+            prefix: None,
+        })
+    }
+
+    pub(crate) fn count(&self, pieces: &[Piece]) -> Vec<u32> {
+        pieces.iter().map(|piece| number(self.tokens.of(piece).len())).collect()
+    }
+
+    pub(crate) fn report(&self) -> LlmReport {
+        LlmReport {
+            held: number(self.held.len()),
+            context: self.context.n_ctx(),
+            weights: self.weights.header.weights,
+            kv: self.weights.kv_bytes,
+        }
+    }
+
+    /// Brings a prefix into the cache. A conversation that already stands behind it stays.
+    pub(crate) fn prefill(&mut self, prefix: &[Piece], cancelled: Cancelled<'_>) -> Result<LlmAnswer, EngineError> {
+        let prefix = self.tokens.prompt(prefix);
+        self.fits(&prefix)?;
+        let cached = if self.held.starts_with(&prefix) {
+            prefix.len()
+        } else {
+            let cached = self.evaluate(&prefix, prefix.len(), cancelled)?;
+            self.remember_prefix()?;
+            cached
+        };
+        Ok(LlmAnswer::Prefilled {
+            tokens: number(prefix.len()),
+            cached: number(cached),
+            exact: self.held.len() == prefix.len(),
+        })
+    }
+
+    pub(crate) fn generate(
+        &mut self,
+        request: &Generate,
+        cancelled: Cancelled<'_>,
+        on_text: &mut dyn FnMut(String),
+    ) -> Result<Generated, EngineError> {
+        let mut chooser = Chooser::new(&self.weights.model, request)?;
+        let prompt = self.tokens.prompt(&request.prompt);
+        self.fits(&prompt)?;
+        if prompt.is_empty() {
+            return Err(EngineError::Refused("The prompt is empty.".into()));
+        }
+        let start = Instant::now();
+        // The last token is always evaluated: its output is what the first choice is made from.
+        let cached = self.evaluate(&prompt, prompt.len() - 1, cancelled)?;
+        let mut usage = Usage {
+            prompt: number(prompt.len()),
+            cached: number(cached),
+            prefill_ms: millis(start),
+            ..Usage::default()
+        };
+        let start = Instant::now();
+        let mut stream = Stream::new(&request.stop);
+        let mut text = String::new();
+        let end = loop {
+            if cancelled() {
+                break End::Cancelled;
+            }
+            if usage.generated >= request.max_tokens || self.held.len() >= self.context.n_ctx() as usize {
+                break End::Length;
+            }
+            let token = chooser.choose(&self.context)?;
+            if self.tokens.ends(token) {
+                break End::Turn;
+            }
+            usage.generated += 1;
+            let part = stream.push(&self.tokens.bytes(token));
+            if !part.is_empty() {
+                text.push_str(&part);
+                on_text(part);
+            }
+            if stream.stopped() {
+                break End::Stop;
+            }
+            if usage.generated < request.max_tokens {
+                self.decode(&[token], true)?;
+            }
+        };
+        let rest = stream.finish();
+        if !rest.is_empty() {
+            text.push_str(&rest);
+            on_text(rest);
+        }
+        usage.decode_ms = millis(start);
+        Ok(Generated { text, end, usage })
+    }
+
+    /// Writes the state of what is held; gives the bytes written.
+    pub(crate) fn save(&self, path: &Path) -> Result<u64, EngineError> {
+        let saved = self.context.state_seq_save_file(path, 0, &self.held);
+        saved.map(|bytes| bytes as u64).map_err(|e| {
+            let said = models::nativelog::take_last_error();
+            EngineError::Refused(format!("The state was not written: {}.", said.unwrap_or_else(|| e.to_string())))
+        })
+    }
+
+    /// Reads a state. `None` when the file does not hold exactly this prefix; then nothing is held.
+    pub(crate) fn restore(&mut self, path: &Path, prefix: &[Piece]) -> Result<Option<u32>, EngineError> {
+        let prefix = self.tokens.prompt(prefix);
+        self.fits(&prefix)?;
+        let tokens = number(prefix.len());
+        if self.held.starts_with(&prefix) {
+            return Ok(Some(tokens));
+        }
+        self.clear();
+        match self.context.state_seq_load_file(path, 0, prefix.len()) {
+            Ok((stored, _)) if stored == prefix => {
+                self.held = prefix;
+                self.remember_prefix()?;
+                Ok(Some(tokens))
+            }
+            other => {
+                tracing::warn!(error = ?other.err(), "a snapshot holds something else");
+                self.clear();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes the cache hold exactly these tokens, keeping at most `keep` of what is there; gives how many were kept.
+    fn evaluate(
+        &mut self,
+        tokens: &[LlamaToken],
+        keep: usize,
+        cancelled: Cancelled<'_>,
+    ) -> Result<usize, EngineError> {
+        let common = self.held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
+        let cached = self.cut_back(common.min(keep));
+        for chunk in tokens[cached..].chunks(CHUNK) {
+            if cancelled() {
+                return Err(EngineError::Cancelled);
+            }
+            let last = self.held.len() + chunk.len() == tokens.len();
+            self.decode(chunk, last)?;
+        }
+        Ok(cached)
+    }
+
+    /// Drops what stands behind the first `length` tokens. Recurrent and hybrid models cannot forget a part, and
+    /// sliding windows have already forgotten the beginning: those return to the remembered prefix or to nothing,
+    /// never to a wrong state. Gives how many tokens are left.
+    fn cut_back(&mut self, length: usize) -> usize {
+        if length == self.held.len() {
+            return length;
+        }
+        let from = u32::try_from(length).ok();
+        let cut = length > 0
+            && self.context.clear_kv_cache_seq(Some(0), from, None) == Ok(true)
+            && self.context.kv_cache_seq_pos_min(0) == 0
+            && self.context.kv_cache_seq_pos_max(0) == i32::try_from(length).unwrap_or(0) - 1;
+        if cut {
+            self.held.truncate(length);
+            return length;
+        }
+        let wanted = self.held[..length].to_vec();
+        self.clear();
+        if let Some((prefix, state)) = &self.prefix
+            && wanted.starts_with(prefix)
+        {
+            if self.context.state_seq_set(state, 0).is_ok() {
+                self.held.clone_from(prefix);
+            } else {
+                self.clear();
+            }
+        }
+        self.held.len()
+    }
+
+    /// Keeps the state of the prefix in memory where the cache cannot be cut back; elsewhere it is not needed.
+    fn remember_prefix(&mut self) -> Result<(), EngineError> {
+        let model = &self.weights.model;
+        if model.is_recurrent() || model.is_hybrid() {
+            let state = self.context.state_seq_get(0, LlamaStateSeqFlags::empty());
+            let state = state.map_err(|e| EngineError::Protocol(e.to_string()))?;
+            self.prefix = Some((self.held.clone(), state));
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, tokens: &[LlamaToken], logits: bool) -> Result<(), EngineError> {
+        self.batch.clear();
+        for (i, token) in tokens.iter().enumerate() {
+            let position = i32::try_from(self.held.len() + i).unwrap_or(i32::MAX);
+            let wanted = logits && i + 1 == tokens.len();
+            let added = self.batch.add(*token, position, &[0], wanted);
+            added.map_err(|e| EngineError::Protocol(e.to_string()))?;
+        }
+        match self.context.decode(&mut self.batch) {
+            Ok(()) => {
+                self.held.extend_from_slice(tokens);
+                Ok(())
+            }
+            Err(error) => {
+                // Part of the batch may have gone in.
+                self.clear();
+                Err(EngineError::Refused(format!("The model could not go on: {error}.")))
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.context.clear_kv_cache();
+        self.held.clear();
+    }
+
+    fn fits(&self, prompt: &[LlamaToken]) -> Result<(), EngineError> {
+        let window = self.context.n_ctx() as usize;
+        if prompt.len() < window {
+            return Ok(());
+        }
+        Err(EngineError::Refused(format!(
+            "The prompt has {} tokens and the window holds {window}.",
+            prompt.len()
+        )))
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn millis(since: Instant) -> f32 {
+    since.elapsed().as_secs_f32() * 1000.0
+}

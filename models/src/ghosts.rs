@@ -1,0 +1,148 @@
+//! What a recogniser writes when nobody spoke, or when it lost its way: repetition, echoes, stage directions.
+
+/// Whether a text loops: a stretch of words that comes at least three times in a row, or a text that is long and
+/// poor in different words. Whisper does this when its window ends in silence.
+pub fn repeats(text: &str) -> bool {
+    let words: Vec<String> = words(text);
+    let looping = (1..=words.len() / 3).any(|size| {
+        // One word said three times ("no no no") is speech; it takes five to be a loop.
+        let times = if size == 1 { 5 } else { 3 };
+        (0..words.len()).any(|at| {
+            let end = at + size * times;
+            end <= words.len() && (at + size..end).all(|i| words[i] == words[i - size])
+        })
+    });
+    let mut different = words.clone();
+    different.sort_unstable();
+    different.dedup();
+    looping || (words.len() >= 24 && different.len() * 4 < words.len())
+}
+
+/// Whether a transcript is the words it was told to expect, and not speech: at least two words, nearly all of
+/// which stand in the prompt in the same order.
+pub fn echoes(text: &str, prompt: &str) -> bool {
+    let (said, expected) = (words(text), words(prompt));
+    if said.len() < 2 || expected.len() < 2 {
+        return false;
+    }
+    let share = common(&said, &expected);
+    // Names out of a list of expected names are wanted; the list itself, or a sentence of it, is not.
+    share * 10 >= said.len() * 9 && share * 2 >= expected.len()
+}
+
+/// The text without stage directions (`[BLANK_AUDIO]`, `(music)`, `*sighs*`, `♪`); empty when nothing else is left.
+pub fn without_directions(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['[', '(', '*', '♪']) {
+        kept.push_str(&rest[..at]);
+        let opener = &rest[at..];
+        let (open, close) = match opener.chars().next() {
+            Some('[') => ('[', ']'),
+            Some('(') => ('(', ')'),
+            Some('*') => ('*', '*'),
+            _ => ('♪', '♪'),
+        };
+        let inside = &opener[open.len_utf8()..];
+        rest = match inside.find(close) {
+            Some(end) => &inside[end + close.len_utf8()..],
+            None => inside,
+        };
+    }
+    kept.push_str(rest);
+    if kept.chars().any(char::is_alphanumeric) {
+        kept.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        String::new()
+    }
+}
+
+/// Longest common subsequence, words.
+fn common(a: &[String], b: &[String]) -> usize {
+    let mut row = vec![0; b.len() + 1];
+    for x in a {
+        let mut diagonal = 0;
+        for (j, y) in b.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = if x == y { diagonal + 1 } else { above.max(row[j]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_repeats(text: &str, expect: bool) {
+        assert_eq!(repeats(text), expect, "{text}");
+    }
+
+    #[test]
+    fn loops_are_found_and_speech_is_not() {
+        check_repeats("", false);
+        check_repeats("What do I have on my calendar tomorrow?", false);
+        check_repeats("No, no, no, not that one.", false);
+        check_repeats("I'm going to go. I'm going to go. I'm going to go. I'm going to go.", true);
+        check_repeats("you you you you you", true);
+        check_repeats("Set a timer for ten minutes and then and then and then", true);
+        check_repeats("Call mum and call dad", false);
+        check_repeats(&"la di da bum ".repeat(2), false);
+    }
+
+    #[track_caller]
+    fn check_echo(text: &str, prompt: &str, expect: bool) {
+        assert_eq!(echoes(text, prompt), expect, "{text}");
+    }
+
+    #[test]
+    fn the_prompt_coming_back_is_an_echo() {
+        let names = "Anna Kowalska, Bert Jansen, Chloe Dubois.";
+        check_echo("Anna Kowalska, Bert Jansen, Chloe Dubois.", names, true);
+        check_echo("Anna Kowalska Bert Jansen", names, true);
+        check_echo("Bert Jansen", names, false);
+        check_echo("Call Bert Jansen tomorrow", names, false);
+        check_echo("Anna", names, false);
+        check_echo("", names, false);
+        check_echo("Hello there", "", false);
+    }
+
+    #[track_caller]
+    fn check_directions(text: &str, expect: &str) {
+        assert_eq!(without_directions(text), expect);
+    }
+
+    #[test]
+    fn directions_are_dropped() {
+        check_directions("[BLANK_AUDIO]", "");
+        check_directions(" (upbeat music) ", "");
+        check_directions("*sighs*", "");
+        check_directions("♪ la la ♪", "");
+        check_directions("♪", "");
+        check_directions("[Music] Call Anna (laughs) now.", "Call Anna now.");
+        check_directions("Call Anna [", "Call Anna");
+        check_directions("...", "");
+        check_directions("3 * 4 is twelve", "3 4 is twelve");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC{0,60}", prompt in "\\PC{0,60}") {
+            prop_assert!(without_directions(&text).len() <= text.len());
+            // Five words of one letter and what parts them are the shortest loop.
+            prop_assert!(!repeats(&text) || text.len() >= 9);
+            prop_assert!(!echoes(&text, &prompt) || text.len() > 1);
+        }
+    }
+}
