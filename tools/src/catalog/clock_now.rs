@@ -19,8 +19,11 @@ impl Tool for This {
     const NAME: &'static str = "clock.now";
     const SUMMARY: &'static str = "Tell the current time and date";
     const EFFECT: Effect = Effect::Read;
-    const EXAMPLES: &'static [&'static str] =
-        &["what time is it", "what's the date today", "which day of the week is it"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "what time is it",
+        "what's the date today",
+        "which day of the week is it",
+    ];
 
     async fn run(_args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let now = &ctx.now;

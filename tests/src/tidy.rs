@@ -1,0 +1,345 @@
+//! The repository's own rules, as tests: rooms depend one way, files look as agreed, nothing unfinished is called done.
+//! Formatting of what cargo knows, lints and licences are checked beside these, by `cargo xtask test`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// Longest Rust file, in lines; a longer one is two rooms.
+const MAX_LINES: usize = 800;
+/// Largest file under version control; weights and data sets do not belong there.
+const MAX_BYTES: u64 = 2 << 20;
+
+#[test]
+fn rooms_depend_one_way() -> Result<()> {
+    let allowed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::from([
+        ("tools", BTreeSet::new()),
+        ("models", BTreeSet::new()),
+        ("prompts", BTreeSet::new()),
+        ("xtask", BTreeSet::new()),
+        ("daemon", BTreeSet::from(["tools", "models", "prompts"])),
+        ("tests", BTreeSet::from(["tools", "models", "prompts", "daemon"])),
+    ]);
+    let mut problems = Vec::new();
+    for (room, dependencies) in direct_dependencies()? {
+        let Some(allowed_here) = allowed.get(room.as_str()) else {
+            problems.push(format!("{room} is a new room; say here what it may know"));
+            continue;
+        };
+        let others = dependencies
+            .iter()
+            .filter(|name| allowed.contains_key(name.as_str()));
+        problems.extend(
+            others
+                .filter(|name| !allowed_here.contains(name.as_str()))
+                .map(|name| format!("{room} knows {name}")),
+        );
+    }
+    none(&problems)
+}
+
+/// What is absent from a room's whole dependency tree, without features.
+#[test]
+fn rooms_keep_their_distance() -> Result<()> {
+    const NATIVE: [&str; 4] = ["llama-cpp-2", "llama-cpp-sys-2", "whisper-rs", "whisper-rs-sys"];
+    const DAEMON_ONLY: [&str; 4] = ["zbus", "clap", "rustyline", "indicatif"];
+    let mut problems = Vec::new();
+    for room in ["tools", "prompts", "models", "daemon", "tests"] {
+        let all = tree(room, "normal,build,dev")?;
+        let built = tree(room, "normal,build")?;
+        let native = NATIVE.iter().filter(|name| all.contains(**name));
+        problems.extend(native.map(|name| format!("{room} needs the native crate {name}")));
+        if room != "daemon" && room != "tests" {
+            let foreign = DAEMON_ONLY.iter().filter(|name| built.contains(**name));
+            problems
+                .extend(foreign.map(|name| format!("{room} reaches {name}, which is the daemon's business")));
+        }
+    }
+    none(&problems)
+}
+
+/// A newcomer waits for xtask before anything else.
+#[test]
+fn xtask_stays_small() -> Result<()> {
+    let tree = tree("xtask", "normal,build")?;
+    ensure!(
+        tree == BTreeSet::from(["xtask".to_owned(), "anyhow".to_owned()]),
+        "xtask pulls in {tree:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn rust_files_are_in_order() -> Result<()> {
+    // Written in two halves, so that this file passes its own test.
+    let unfinished = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("HA", "CK"),
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("not yet imple", "mented"),
+        concat!("#[ig", "nore"),
+    ];
+    let mut problems = Vec::new();
+    for path in files()? {
+        if path.extension() != Some(OsStr::new("rs")) {
+            continue;
+        }
+        let text = read(&path)?;
+        let shown = path.display();
+        if !(text.starts_with("//!") || text.starts_with("#!")) {
+            problems.push(format!("{shown} does not say in a first //! line what it is for"));
+        }
+        if text.lines().count() > MAX_LINES {
+            problems.push(format!("{shown} has more than {MAX_LINES} lines"));
+        }
+        for (number, line) in text.lines().enumerate() {
+            let found = unfinished.iter().filter(|word| has_word(line, word));
+            problems.extend(found.map(|word| format!("{shown}:{}: {word}", number + 1)));
+        }
+    }
+    none(&problems)
+}
+
+#[test]
+fn no_host_and_no_machine_path_is_named() -> Result<()> {
+    let patterns = [
+        concat!("crates", ".io/"),
+        concat!("pypi", ".org"),
+        concat!("python", "hosted.org"),
+        concat!("registry", ".npmjs"),
+        concat!("deb", ".debian.org"),
+        concat!("/wo", "rk/"),
+        concat!("/fa", "rm/"),
+        concat!("/tm", "p/w/"),
+        concat!("/ro", "ot/"),
+    ];
+    let mut problems = Vec::new();
+    for path in files()? {
+        let bytes = fs::read(root()?.join(&path))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            problems.push(format!("{} has more than {MAX_BYTES} bytes", path.display()));
+        }
+        // Cargo.lock names the registry of each package, which is its form.
+        let (Ok(text), false) = (std::str::from_utf8(&bytes), path.ends_with("Cargo.lock")) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            let found = patterns.iter().filter(|pattern| line.contains(**pattern));
+            problems.extend(found.map(|pattern| format!("{}:{}: {pattern}", path.display(), number + 1)));
+        }
+    }
+    none(&problems)
+}
+
+/// Versions stand in one place, an exact one with its reason, and every room has the lints.
+#[test]
+fn manifests_are_in_order() -> Result<()> {
+    let mut problems = Vec::new();
+    for (number, line) in read(Path::new("Cargo.toml"))?.lines().enumerate() {
+        if line.contains("\"=") && !line.contains('#') {
+            problems.push(format!(
+                "Cargo.toml:{}: an exact version without its reason",
+                number + 1
+            ));
+        }
+    }
+    for room in direct_dependencies()?.keys() {
+        let path = PathBuf::from(room).join("Cargo.toml");
+        let text = read(&path).with_context(|| format!("{room} should lie in a folder of its name"))?;
+        if !text.contains("[lints]\nworkspace = true\n") {
+            problems.push(format!("{} does not take the workspace's lints", path.display()));
+        }
+        let mut dependencies = false;
+        for (number, line) in text.lines().enumerate() {
+            if line.starts_with('[') {
+                dependencies = line.ends_with("dependencies]");
+            } else if dependencies
+                && line.contains('=')
+                && !line.starts_with('#')
+                && !line.contains("workspace = true")
+            {
+                problems.push(format!("{}:{}: a version of its own", path.display(), number + 1));
+            }
+        }
+    }
+    none(&problems)
+}
+
+/// `cargo fmt` finds files through `mod` lines, and the catalogue has none: its modules are generated.
+#[test]
+fn the_catalogue_is_formatted() -> Result<()> {
+    let catalogue: Vec<_> = files()?
+        .into_iter()
+        .filter(|path| path.starts_with("tools/src/catalog"))
+        .collect();
+    ensure!(!catalogue.is_empty(), "the catalogue was not found");
+    let mut rustfmt = Command::new("rustfmt");
+    let output = rustfmt
+        .args(["--check", "--edition", "2024"])
+        .args(&catalogue)
+        .current_dir(root()?)
+        .output()?;
+    let differences = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success(),
+        "run `rustfmt --edition 2024 tools/src/catalog/*.rs`:\n{differences}"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_readme_leads_in() -> Result<()> {
+    let readme = read(Path::new("README.md"))?;
+    let mut missing: Vec<_> = ["cargo xtask demo", "cargo xtask test"]
+        .map(str::to_owned)
+        .to_vec();
+    missing.extend(direct_dependencies()?.keys().map(|room| format!("{room}/")));
+    missing.retain(|words| !readme.contains(words.as_str()));
+    ensure!(missing.is_empty(), "README.md does not name {missing:?}");
+    // What it names in backticks exists: paths as files or folders, words with underscores as tests.
+    let mut code = String::new();
+    for path in files()?
+        .iter()
+        .filter(|path| path.extension() == Some(OsStr::new("rs")))
+    {
+        code += &read(path)?;
+    }
+    let mut problems = Vec::new();
+    for named in readme.split('`').skip(1).step_by(2) {
+        let plain = named
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+        if plain && named.contains('/') && !root()?.join(named).exists() {
+            problems.push(format!("README.md names {named}, which is not there"));
+        }
+        let test =
+            named.matches('_').count() > 1 && named.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        if test && !code.contains(&format!("fn {named}(")) {
+            problems.push(format!("README.md names the test {named}, which is not there"));
+        }
+    }
+    none(&problems)
+}
+
+#[test]
+fn ci_runs_what_people_run() -> Result<()> {
+    let run = read(Path::new(".ci/run"))?;
+    ensure!(
+        run.contains("set -eu") && run.trim_end().ends_with("exec cargo xtask test"),
+        "{run}"
+    );
+    Ok(())
+}
+
+/// Fails with all problems, one a line.
+#[track_caller]
+fn none(problems: &[String]) -> Result<()> {
+    ensure!(problems.is_empty(), "\n{}", problems.join("\n"));
+    Ok(())
+}
+
+/// Whether the word stands in the line, and not as a part of a longer one.
+fn has_word(line: &str, word: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        let closed = !word.ends_with(|c: char| c.is_alphanumeric());
+        !part(before) && (closed || !part(after))
+    })
+}
+
+fn root() -> Result<PathBuf> {
+    let room = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(room.parent().context("the workspace was not found")?.to_owned())
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(root()?.join(path)).with_context(|| format!("reading {}", path.display()))
+}
+
+/// Everything under version control, or about to be, relative to the workspace.
+fn files() -> Result<Vec<PathBuf>> {
+    let text = output(
+        "git",
+        &["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+    )?;
+    let root = root()?;
+    // A file that was just deleted is still listed.
+    let files = text
+        .split_terminator('\0')
+        .map(PathBuf::from)
+        .filter(|path| root.join(path).is_file());
+    Ok(files.collect())
+}
+
+/// Rooms, and the packages that each names for any purpose.
+fn direct_dependencies() -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let text = output(
+        &cargo(),
+        &[
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--locked",
+            "--format-version",
+            "1",
+        ],
+    )?;
+    let metadata: Value = serde_json::from_str(&text)?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata lists no packages")?;
+    let name = |value: &Value| value["name"].as_str().map(str::to_owned);
+    let rooms = packages.iter().filter_map(|package| {
+        let dependencies = package["dependencies"].as_array()?;
+        Some((name(package)?, dependencies.iter().filter_map(name).collect()))
+    });
+    Ok(rooms.collect())
+}
+
+/// The names of everything that a room needs, by these kinds of edge, without features.
+fn tree(room: &str, edges: &str) -> Result<BTreeSet<String>> {
+    let args = [
+        "tree",
+        "--package",
+        room,
+        "--edges",
+        edges,
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ];
+    let text = output(&cargo(), &[&args[..], &["--offline", "--locked"]].concat())?;
+    Ok(text
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect())
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+fn output(program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(args)
+        .current_dir(root()?)
+        .output()
+        .with_context(|| program.to_owned())?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} {}: {error}", args.join(" "));
+    Ok(String::from_utf8(output.stdout)?)
+}
