@@ -130,7 +130,13 @@ impl<D: Dialect> Reply<D> {
         lock(&self.cancelled).contains(&self.id)
     }
 
-    /// The same question for callbacks that outlive the borrow.
+    /// A way to stream parts for callbacks that outlive the borrow.
+    pub fn sender(&self) -> impl Fn(D::Part) + Send + 'static {
+        let (id, out) = (self.id, self.out.clone());
+        move |part| drop(out.send(&FromEngine::<D::Part, D::Answer>::Part { id, part }))
+    }
+
+    /// The same question as `cancelled` for callbacks that outlive the borrow.
     pub fn cancel_flag(&self) -> impl Fn() -> bool + Send + 'static {
         let (id, cancelled) = (self.id, Arc::clone(&self.cancelled));
         move || lock(&cancelled).contains(&id)

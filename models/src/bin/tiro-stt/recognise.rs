@@ -1,0 +1,325 @@
+//! Speech to text with whisper.cpp: a window no longer than the clip, a second look when the first was doubtful,
+//! and nothing that nobody said.
+
+use std::time::Instant;
+
+use models::{
+    EngineError, ggml_whisper, ghosts, machine, nativelog,
+    protocol::{SttDialect, SttLoad},
+    serve::Reply,
+    stt::{SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
+};
+use whisper_rs::{
+    FullParams, SamplingStrategy, SegmentCallbackData, WhisperContext, WhisperContextParameters, WhisperState,
+};
+
+/// The version of the binding in Cargo.toml.
+const BINDING: &str = "whisper-rs 0.16.0";
+
+/// Encoder positions a second.
+const POSITIONS: f32 = 50.0;
+/// Encoder positions beyond the end of the clip. Without them the decoder does not see that speech ends, and loops.
+const MARGIN: f32 = 64.0;
+/// Encoder positions of the whole window, 30 s.
+const WINDOW: u32 = 1500;
+/// A mean log-probability below which a result counts as unsure. Whisper's own limit for trying again is -1.
+const UNSURE: f32 = -0.8;
+/// Seconds below which whisper.cpp refuses to look.
+const SHORTEST: f32 = 0.1;
+/// Loudest sample of a clip that holds nothing at all.
+const SILENCE: f32 = 1e-3;
+
+/// A loaded model at work.
+pub(crate) struct Recogniser {
+    pub(crate) info: SttInfo,
+    state: WhisperState,
+    threads: i32,
+}
+
+/// How one look at the clip goes.
+struct Look {
+    /// Encoder positions; 0 is all.
+    audio_ctx: u32,
+    /// Segments with times, and further windows for what does not fit one.
+    windows: bool,
+    /// Whether a doubtful stretch is tried again with more chance.
+    fallback: bool,
+}
+
+/// What one look saw.
+struct Seen {
+    segments: Vec<Segment>,
+    sureness: f32,
+}
+
+impl Seen {
+    fn text(&self) -> String {
+        let texts: Vec<&str> = self.segments.iter().map(|s| s.text.as_str()).collect();
+        texts.join(" ")
+    }
+
+    fn doubtful(&self) -> bool {
+        self.sureness < UNSURE || ghosts::repeats(&self.text())
+    }
+}
+
+impl Recogniser {
+    /// Loads; also gives the milliseconds that it took.
+    ///
+    /// # Errors
+    /// `NoModel`, `BadModel` with what is wrong, `TooLittleMemory`.
+    pub(crate) fn load(load: &SttLoad, sandbox: &str) -> Result<(Recogniser, f32), EngineError> {
+        let start = Instant::now();
+        let path = &load.path;
+        if !path.exists() {
+            return Err(EngineError::NoModel { path: path.clone() });
+        }
+        let bad = |reason: String| EngineError::BadModel { path: path.clone(), reason };
+        let header = ggml_whisper::inspect(path).map_err(|e| bad(e.to_string()))?;
+        // Working buffers grow with the model: about half its size, and never under a hundred megabytes.
+        let needed = header.bytes + (header.bytes / 2).max(100 << 20);
+        if let Some(free) = machine::available_memory()
+            && needed > free
+        {
+            return Err(EngineError::TooLittleMemory {
+                path: path.clone(),
+                needed_mib: needed >> 20,
+                free_mib: free >> 20,
+            });
+        }
+        let mut params = WhisperContextParameters::default();
+        params.use_gpu(load.gpu).flash_attn(true);
+        drop(nativelog::take_last_error());
+        let loaded = WhisperContext::new_with_params(path, params).and_then(|context| context.create_state());
+        let state = loaded.map_err(|e| bad(format!("{}.", nativelog::take_last_error().unwrap_or(e.to_string()))))?;
+        let threads = load.threads.unwrap_or_else(machine::cores).max(1);
+        let info = SttInfo {
+            name: header.name,
+            multilingual: header.multilingual,
+            bytes: header.bytes,
+            device: device(load.gpu, threads),
+            sandbox: sandbox.to_owned(),
+            binding: BINDING.into(),
+        };
+        let threads = i32::try_from(threads).unwrap_or(1);
+        Ok((Recogniser { info, state, threads }, millis(start)))
+    }
+
+    /// Recognises one clip.
+    ///
+    /// # Errors
+    /// `Refused` for an unknown language, `Cancelled`.
+    pub(crate) fn transcribe(
+        &mut self,
+        request: &Transcribe,
+        reply: &Reply<SttDialect>,
+    ) -> Result<Transcript, EngineError> {
+        let start = Instant::now();
+        let samples: Vec<f32> = request.samples.iter().map(|s| clean(*s)).collect();
+        let seconds = samples.len() as f32 / SAMPLE_RATE as f32;
+        if let Some(code) = request.language.as_deref()
+            && whisper_rs::get_lang_id(&code.replace('\0', "")).is_none()
+        {
+            return Err(EngineError::Refused(format!("The recogniser knows no language {code:?}.")));
+        }
+        let mut transcript = Transcript {
+            language: request.language.clone().unwrap_or_else(|| "en".into()),
+            ..Transcript::default()
+        };
+        if seconds < SHORTEST || samples.iter().all(|s| s.abs() < SILENCE) {
+            return Ok(transcript);
+        }
+
+        let (first, doubt_allowed) = first_look(seconds, request.audio_ctx);
+        let language = self.language(request, &samples, &first, reply)?;
+        let prompt = request.prompt.as_deref().unwrap_or_default();
+        let mut seen = self.look(&first, &samples, &language, prompt, reply)?;
+        if doubt_allowed && seen.doubtful() {
+            transcript.retried = true;
+            let full = Look { audio_ctx: 0, fallback: true, ..first };
+            seen = self.look(&full, &samples, &language, prompt, reply)?;
+        }
+        if !first.windows {
+            // Segments of one window are certain only now; those of several were sent as they came.
+            seen.segments.iter().for_each(|segment| reply.part(segment.clone()));
+        }
+        transcript.text = seen.text();
+        transcript.segments = seen.segments;
+        transcript.language = language;
+        transcript.decode_ms = millis(start);
+        Ok(transcript)
+    }
+
+    /// The language of the request, else what the clip sounds like.
+    fn language(
+        &mut self,
+        request: &Transcribe,
+        samples: &[f32],
+        look: &Look,
+        reply: &Reply<SttDialect>,
+    ) -> Result<String, EngineError> {
+        match &request.language {
+            _ if !self.info.multilingual => return Ok("en".into()),
+            Some(code) => return Ok(code.clone()),
+            None => {}
+        }
+        // whisper.cpp detects with the window of the request before. A request for a tenth of a second does nothing
+        // but set the window.
+        let mut params = self.params(look, "en", "", reply);
+        params.set_duration_ms(100);
+        self.full(params, samples, reply)?;
+        let threads = usize::try_from(self.threads).unwrap_or(1);
+        let detected = self.state.lang_detect(0, threads).map_err(|e| failed(&e, reply))?;
+        Ok(whisper_rs::get_lang_str(detected.0).unwrap_or("en").to_owned())
+    }
+
+    fn look(
+        &mut self,
+        look: &Look,
+        samples: &[f32],
+        language: &str,
+        prompt: &str,
+        reply: &Reply<SttDialect>,
+    ) -> Result<Seen, EngineError> {
+        let mut params = self.params(look, language, prompt, reply);
+        if look.windows {
+            let (send, prompt) = (reply.sender(), prompt.to_owned());
+            params.set_segment_callback_safe_lossy(move |data: SegmentCallbackData| {
+                send_if_said(&data, &prompt, &send);
+            });
+        }
+        self.full(params, samples, reply)?;
+        Ok(self.seen(prompt, samples.len() as f32 / SAMPLE_RATE as f32))
+    }
+
+    fn params<'a>(
+        &self,
+        look: &Look,
+        language: &'a str,
+        prompt: &str,
+        reply: &Reply<SttDialect>,
+    ) -> FullParams<'a, 'static> {
+        let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
+        params.set_n_threads(self.threads);
+        params.set_language(Some(language));
+        params.set_audio_ctx(i32::try_from(look.audio_ctx.min(WINDOW)).unwrap_or(0));
+        params.set_no_context(true);
+        params.set_no_timestamps(!look.windows);
+        params.set_single_segment(!look.windows);
+        params.set_temperature_inc(if look.fallback { 0.2 } else { 0.0 });
+        params.set_print_special(false);
+        params.set_print_progress(false);
+        params.set_print_realtime(false);
+        params.set_print_timestamps(false);
+        if !prompt.is_empty() {
+            params.set_initial_prompt(&prompt.replace('\0', " "));
+        }
+        // The type is spelt out because the binding hands C a pointer to this very type whatever it is given.
+        // It never frees the closure: a few dozen bytes a request, gone when the engine idles out.
+        params.set_abort_callback_safe::<_, Box<dyn FnMut() -> bool>>(
+            Box::new(reply.cancel_flag()) as Box<dyn FnMut() -> bool>
+        );
+        params
+    }
+
+    fn full(
+        &mut self,
+        params: FullParams<'_, '_>,
+        samples: &[f32],
+        reply: &Reply<SttDialect>,
+    ) -> Result<(), EngineError> {
+        self.state.full(params, samples).map_err(|e| failed(&e, reply))
+    }
+
+    fn seen(&self, prompt: &str, seconds: f32) -> Seen {
+        let (mut sum, mut count) = (0.0, 0.0_f32);
+        let mut segments = Vec::new();
+        for segment in self.state.as_iter() {
+            for i in 0..segment.n_tokens() {
+                if let Some(token) = segment.get_token(i) {
+                    sum += token.token_data().plog;
+                    count += 1.0;
+                }
+            }
+            let text = segment.to_str_lossy().unwrap_or_default();
+            let text = said(&text, prompt);
+            if !text.is_empty() {
+                segments.push(Segment {
+                    start: centiseconds(segment.start_timestamp()).min(seconds),
+                    end: centiseconds(segment.end_timestamp()).min(seconds),
+                    text,
+                });
+            }
+        }
+        Seen { segments, sureness: if count > 0.0 { sum / count } else { 0.0 } }
+    }
+}
+
+/// The window for a clip, and whether a doubtful result is worth a second look.
+fn first_look(seconds: f32, wanted: Option<u32>) -> (Look, bool) {
+    let trimmed = (seconds * POSITIONS + MARGIN).ceil() as u32;
+    let audio_ctx = wanted.unwrap_or(trimmed);
+    // Encoding is cheap beside a fallback; only where the whole window is in view already it is the better second look.
+    let whole = audio_ctx == 0 || audio_ctx >= WINDOW;
+    let windows = seconds * POSITIONS >= WINDOW as f32;
+    let look = Look {
+        audio_ctx: if whole || windows { 0 } else { audio_ctx },
+        windows,
+        fallback: whole || windows,
+    };
+    (look, wanted.is_none() && !whole && !windows)
+}
+
+/// What of a segment somebody said.
+fn said(text: &str, prompt: &str) -> String {
+    let text = ghosts::without_directions(text);
+    if ghosts::echoes(&text, prompt) { String::new() } else { text }
+}
+
+fn send_if_said(data: &SegmentCallbackData, prompt: &str, send: &impl Fn(Segment)) {
+    let text = said(&data.text, prompt);
+    if !text.is_empty() {
+        send(Segment {
+            start: centiseconds(data.start_timestamp),
+            end: centiseconds(data.end_timestamp),
+            text,
+        });
+    }
+}
+
+fn failed(error: &whisper_rs::WhisperError, reply: &Reply<SttDialect>) -> EngineError {
+    if reply.cancelled() {
+        return EngineError::Cancelled;
+    }
+    EngineError::Refused(format!("The recording could not be recognised: {error}."))
+}
+
+/// Foreign samples may be anything; what is no number is silence.
+fn clean(sample: f32) -> f32 {
+    if sample.is_finite() { sample.clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+fn centiseconds(time: i64) -> f32 {
+    time.max(0) as f32 / 100.0
+}
+
+fn millis(since: Instant) -> f32 {
+    since.elapsed().as_secs_f32() * 1000.0
+}
+
+/// What whisper.cpp says of itself: "... | CPU : SSE3 = 1 | AVX2 = 1 | OPENMP = 1 | ...".
+fn device(gpu: bool, threads: u32) -> String {
+    let built = [
+        ("Metal", cfg!(feature = "metal")),
+        ("CUDA", cfg!(feature = "cuda")),
+        ("Vulkan", cfg!(feature = "vulkan")),
+    ];
+    let plural = if threads == 1 { "" } else { "s" };
+    if let Some((name, _)) = built.iter().find(|(_, built)| gpu && *built) {
+        return format!("{name}, {threads} thread{plural}");
+    }
+    let system = whisper_rs::print_system_info();
+    let cpu = system.rsplit("CPU : ").next().unwrap_or_default();
+    let on: Vec<&str> = cpu.split('|').filter_map(|flag| flag.trim().strip_suffix(" = 1")).collect();
+    format!("CPU ({}), {threads} thread{plural}", on.join(", "))
+}
