@@ -1,0 +1,321 @@
+//! The config file: one definition of every key, with its words and its default beside it.
+//!
+//! The reference, the checks and their messages, `config show` and `config set` are all derived from the
+//! structures below (`keys.rs` walks their schema); there is no second list of keys.
+
+mod edit;
+mod file;
+mod keys;
+mod values;
+
+pub use edit::set;
+pub use file::{Loaded, read};
+pub use keys::{Key, keys, reference};
+pub use values::{Folder, Language, Period, Weights};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A section: documented keys, each with its default.
+macro_rules! section {
+    ($(#[$about:meta])* $name:ident { $($(#[$words:meta])* $key:ident: $kind:ty = $default:expr,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$words])* pub $key: $kind,)*
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($key: $default,)* }
+            }
+        }
+    };
+}
+
+section! {
+    /// Everything that the config file can say.
+    Config {
+        /// The language model.
+        llm: Llm = Llm::default(),
+        /// The recogniser, which turns speech into text.
+        stt: Stt = Stt::default(),
+        /// What the language model is shown.
+        prompt: Prompt = Prompt::default(),
+        /// Which tools are offered, and how they are found.
+        tools: Tools = Tools::default(),
+        /// How a request becomes an answer.
+        agent: Agent = Agent::default(),
+        /// Asking before acting.
+        consent: Consent = Consent::default(),
+        /// Your calendars.
+        calendar: Calendar = Calendar::default(),
+        /// Your reminders.
+        reminders: Reminders = Reminders::default(),
+        /// Your address books.
+        contacts: Contacts = Contacts::default(),
+        /// Your notes.
+        notes: Notes = Notes::default(),
+        /// Your mail.
+        mail: Mail = Mail::default(),
+        /// The programs that Tiro can open.
+        applications: Applications = Applications::default(),
+        /// The two programs that run the models.
+        engines: Engines = Engines::default(),
+        /// Where weights come from.
+        models: Models = Models::default(),
+        /// What is kept about you, all of it on this machine.
+        privacy: Privacy = Privacy::default(),
+    }
+}
+
+section! {
+    /// The language model.
+    Llm {
+        /// An id from `tiro models list`, or the path of any GGUF file.
+        model: Weights = Weights::id("qwen2.5-coder-1.5b-instruct-q4_k_m"),
+        /// Context window in tokens. A larger one needs more memory.
+        #[schemars(range(min = 1024, max = 1_048_576))]
+        context: u32 = 32_768,
+        /// Threads to compute with; 0 chooses by the machine.
+        #[schemars(range(min = 0, max = 512))]
+        threads: u32 = 0,
+        /// Layers to put on the GPU, at most; -1 puts there what fits into its memory.
+        #[schemars(range(min = -1, max = 1000))]
+        gpu_layers: i32 = -1,
+        /// How the context is stored: "q8_0" needs half the memory and is a little slower.
+        kv: Kv = Kv::F16,
+        /// Give the memory back after this long without a request; "0s" never does.
+        idle_unload: Period = Period::minutes(10),
+        /// 0 always takes the likeliest words; higher is more varied and less reliable.
+        #[schemars(range(min = 0.0, max = 2.0))]
+        temperature: f64 = 0.0,
+        /// Longest answer of one step, in tokens.
+        #[schemars(range(min = 16, max = 8192))]
+        max_tokens: u32 = 512,
+        /// Longest time for one step.
+        timeout: Period = Period::minutes(2),
+    }
+}
+
+section! {
+    /// The recogniser, which turns speech into text.
+    Stt {
+        /// An id from `tiro models list`, or the path of any whisper.cpp model file.
+        model: Weights = Weights::id("whisper-base"),
+        /// The language that you speak; "auto" recognises it, which takes longer.
+        language: Language = Language::code("en"),
+        /// Threads to compute with; 0 chooses by the machine.
+        #[schemars(range(min = 0, max = 512))]
+        threads: u32 = 0,
+        /// Give the memory back after this long without speech; "0s" never does.
+        idle_unload: Period = Period::minutes(10),
+        /// Names and words to expect, such as "Anneliese, Kubernetes".
+        #[schemars(length(max = 500))]
+        prompt: String = String::new(),
+        /// Longest time for one recording.
+        timeout: Period = Period::minutes(5),
+    }
+}
+
+section! {
+    /// What the language model is shown.
+    Prompt {
+        /// Where schemas found during a conversation go: after it ("tail") or before it ("system").
+        discovered: Discovered = Discovered::Tail,
+        /// Whether the catalogue says a few words on each tool, or only its name.
+        catalog_summaries: bool = false,
+        /// Tokens that prompt and answer may take together; 0 means all of llm.context.
+        #[schemars(range(min = 0, max = 1_048_576))]
+        budget: u32 = 0,
+    }
+}
+
+section! {
+    /// Which tools are offered, and how they are found.
+    Tools {
+        /// "lazy" shows the model most tools only when they are needed; "eager" shows all from the start.
+        loading: Loading = Loading::Lazy,
+        /// Tools to show from the start although they are usually not, such as ["media.pause"].
+        #[schemars(length(max = 200))]
+        core: Vec<String> = Vec::new(),
+        /// Tools to show only when needed although they are usually shown from the start.
+        #[schemars(length(max = 200))]
+        deferred: Vec<String> = Vec::new(),
+        /// How many tools one search may load.
+        #[schemars(range(min = 1, max = 20))]
+        top_k: u32 = 5,
+        /// How sure a search must be of a tool, from 0 to 1.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        min_score: f64 = 0.05,
+        /// Whether what you say is searched with before the model is asked.
+        pre_discover: bool = true,
+        /// How many tools one request may use.
+        #[schemars(range(min = 1, max = 20))]
+        max_calls: u32 = 3,
+        /// How many searches for tools one request may make.
+        #[schemars(range(min = 0, max = 3))]
+        max_discover: u32 = 3,
+    }
+}
+
+section! {
+    /// How a request becomes an answer.
+    Agent {
+        /// Who words the answer: the tool, from what it found ("tool"), or the model, which takes longer ("model").
+        answer: Answer = Answer::Tool,
+    }
+}
+
+section! {
+    /// Asking before acting.
+    Consent {
+        /// How long a question waits for you; after that it counts as no.
+        timeout: Period = Period::minutes(1),
+    }
+}
+
+section! {
+    /// Your calendars.
+    Calendar {
+        /// Folder with one folder a calendar, each event an .ics file.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Your reminders.
+    Reminders {
+        /// Folder with one folder a list, each reminder an .ics file.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Your address books.
+    Contacts {
+        /// Folder with one folder an address book, each contact a .vcf file.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Your notes.
+    Notes {
+        /// Folder with Markdown files.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Your mail.
+    Mail {
+        /// A Maildir.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// The programs that Tiro can open.
+    Applications {
+        /// Folders with desktop entries, nearest first; an empty list means those of the system.
+        #[schemars(length(max = 50))]
+        dirs: Vec<Folder> = Vec::new(),
+    }
+}
+
+section! {
+    /// The two programs that run the models.
+    Engines {
+        /// Folder with `tiro-llm` and `tiro-stt`; empty looks beside `tiro` itself.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Where weights come from.
+    Models {
+        /// Names of sources to try, in this order; an empty list means all that a model has.
+        #[schemars(length(max = 20))]
+        sources: Vec<String> = Vec::new(),
+    }
+}
+
+section! {
+    /// What is kept about you, all of it on this machine.
+    Privacy {
+        /// Whether to keep a trace of each request with its words, to find out what went wrong.
+        trace: bool = false,
+        /// How long traces and the history are kept.
+        retention: Period = Period::days(90),
+    }
+}
+
+/// How the KV cache is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the names are ggml's types; a doc comment would change the schema's shape"
+)]
+pub enum Kv {
+    F16,
+    #[serde(rename = "q8_0")]
+    Q8,
+}
+
+/// Where discovered schemas go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Discovered {
+    Tail,
+    System,
+}
+
+/// How tools are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Loading {
+    Lazy,
+    Eager,
+}
+
+/// Who words the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Answer {
+    Tool,
+    Model,
+}
+
+impl Config {
+    /// Reads the config file; without one, every key has its default.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read, or anything in it is wrong: all problems at once, each with
+    /// its line, what was given and what is allowed.
+    pub fn load(path: &std::path::Path) -> anyhow::Result<Config> {
+        read(path).map(|loaded| loaded.config)
+    }
+
+    /// What the tools work on: the folders that the config names, else those of `paths`.
+    pub fn dirs(&self, paths: &crate::paths::Paths) -> tools::Dirs {
+        let default = paths.dirs();
+        tools::Dirs {
+            calendars: self.calendar.dir.or(default.calendars),
+            reminders: self.reminders.dir.or(default.reminders),
+            contacts: self.contacts.dir.or(default.contacts),
+            notes: self.notes.dir.or(default.notes),
+            mail: self.mail.dir.or(default.mail),
+            state: default.state,
+            applications: match &self.applications.dirs[..] {
+                [] => default.applications,
+                dirs => dirs.iter().filter_map(Folder::path).collect(),
+            },
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Kinds of value that TOML does not have: periods, folders, weights.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A length of time, written "90s", "10m", "2h", "90d" or together, "1h30m".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Period(Duration);
+
+impl Period {
+    const MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+    /// So many minutes.
+    pub const fn minutes(n: u64) -> Period {
+        Period(Duration::from_secs(n * 60))
+    }
+
+    /// So many days of 24 hours.
+    pub const fn days(n: u64) -> Period {
+        Period(Duration::from_secs(n * 86_400))
+    }
+
+    /// The length itself.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+
+    /// The length, or nothing for "0s" where that means never.
+    pub fn unless_zero(self) -> Option<Duration> {
+        (!self.0.is_zero()).then_some(self.0)
+    }
+}
+
+impl FromStr for Period {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Period, String> {
+        let wrong = || format!("{text:?} is not {}", PERIOD);
+        let span: jiff::Span = text.parse().map_err(|_| wrong())?;
+        let length = span
+            .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
+            .map_err(|_| wrong())?;
+        let length = Duration::try_from(length).map_err(|_| wrong())?;
+        if length > Period::MAX {
+            Err(wrong())
+        } else {
+            Ok(Period(length))
+        }
+    }
+}
+
+impl fmt::Display for Period {
+    /// The largest unit that says it exactly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        let (unit, name) = [
+            (86_400_000, "d"),
+            (3_600_000, "h"),
+            (60_000, "m"),
+            (1000, "s"),
+            (1, "ms"),
+        ]
+        .into_iter()
+        .find(|(unit, _)| ms > 0 && ms % unit == 0)
+        .unwrap_or((1000, "s"));
+        write!(f, "{}{name}", ms / unit)
+    }
+}
+
+/// A folder: an absolute path or one that starts with "~/"; empty means the usual place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Folder(String);
+
+impl Folder {
+    /// Where it is, if it was set.
+    pub fn path(&self) -> Option<PathBuf> {
+        (!self.0.is_empty()).then(|| expand(&self.0))
+    }
+
+    /// Where it is, else the usual place.
+    pub fn or(&self, usual: PathBuf) -> PathBuf {
+        self.path().unwrap_or(usual)
+    }
+}
+
+impl FromStr for Folder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Folder, String> {
+        if text.is_empty() || rooted(text) {
+            Ok(Folder(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not {FOLDER}"))
+        }
+    }
+}
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which weights to load: an id that `models.toml` knows, or a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Weights(String);
+
+impl Weights {
+    /// Weights by their id.
+    pub(super) fn id(id: &str) -> Weights {
+        Weights(id.to_owned())
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The file, when it was given as one; `None` for an id.
+    pub fn file(&self) -> Option<PathBuf> {
+        rooted(&self.0).then(|| expand(&self.0))
+    }
+}
+
+impl FromStr for Weights {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Weights, String> {
+        let id = !text.is_empty()
+            && text.len() <= 100
+            && !text.starts_with('.')
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        if id || rooted(text) {
+            Ok(Weights(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not {WEIGHTS}"))
+        }
+    }
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which language is spoken: its ISO 639 code, or "auto".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Language(String);
+
+impl Language {
+    /// By its code.
+    pub(super) fn code(code: &str) -> Language {
+        Language(code.to_owned())
+    }
+
+    /// Its code; `None` when it is to be recognised.
+    pub fn known(&self) -> Option<&str> {
+        (self.0 != "auto").then_some(&self.0)
+    }
+}
+
+impl FromStr for Language {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Language, String> {
+        let code = matches!(text.len(), 2..=3) && text.bytes().all(|b| b.is_ascii_lowercase());
+        if code || text == "auto" {
+            Ok(Language(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not {LANGUAGE}"))
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const PERIOD: &str = r#"a length of time such as "90s", "10m", "2h" or "90d""#;
+const FOLDER: &str = r#"a folder that starts with "/" or "~/", or "" for the usual place"#;
+const WEIGHTS: &str = r#"an id from `tiro models list`, or a file that starts with "/" or "~/""#;
+
+const LANGUAGE: &str = r#"a language code such as "en", or "auto""#;
+
+/// Conversions that serde asks for, and a schema that says in words what is allowed.
+macro_rules! text_value {
+    ($($kind:ident: $allowed:expr;)*) => {$(
+        impl TryFrom<String> for $kind {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<$kind, String> {
+                text.parse()
+            }
+        }
+
+        impl From<$kind> for String {
+            fn from(value: $kind) -> String {
+                value.to_string()
+            }
+        }
+
+        impl JsonSchema for $kind {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($kind).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "allowed": $allowed})
+            }
+        }
+    )*};
+}
+
+text_value! {
+    Period: PERIOD;
+    Folder: FOLDER;
+    Weights: WEIGHTS;
+    Language: LANGUAGE;
+}
+
+/// Whether a path leads to the same place from every working directory.
+fn rooted(text: &str) -> bool {
+    (Path::new(text).is_absolute() || text.starts_with("~/")) && !text.contains('\0')
+}
+
+fn expand(text: &str) -> PathBuf {
+    match (text.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods() {
+        #[track_caller]
+        fn check(text: &str, expect: Result<(u64, &str), ()>) {
+            let got = text.parse::<Period>();
+            match expect {
+                Ok((seconds, shown)) => {
+                    let period = got.unwrap();
+                    assert_eq!(period.get(), Duration::from_secs(seconds), "{text}");
+                    assert_eq!(period.to_string(), shown);
+                    assert_eq!(period.to_string().parse::<Period>(), Ok(period));
+                }
+                Err(()) => assert!(got.unwrap_err().contains("\"10m\""), "{text}"),
+            }
+        }
+        check("10m", Ok((600, "10m")));
+        check("90s", Ok((90, "90s")));
+        check("120s", Ok((120, "2m")));
+        check("1h30m", Ok((5400, "90m")));
+        check("90d", Ok((90 * 86_400, "90d")));
+        check("2 weeks", Ok((14 * 86_400, "14d")));
+        check("0s", Ok((0, "0s")));
+        check("10", Err(()));
+        check("", Err(()));
+        check("ten minutes", Err(()));
+        check("-10m", Err(()));
+        check("10m ago", Err(()));
+        check("1y", Err(()));
+        check("400000d", Err(()));
+    }
+
+    #[test]
+    fn folders_and_weights_are_rooted() {
+        assert_eq!(
+            "/a/b".parse::<Folder>().unwrap().path(),
+            Some(PathBuf::from("/a/b"))
+        );
+        assert_eq!("".parse::<Folder>().unwrap().path(), None);
+        assert!("a/b".parse::<Folder>().is_err());
+        assert!("~/b".parse::<Folder>().unwrap().path().unwrap().is_absolute());
+        assert_eq!("base".parse::<Weights>().unwrap().file(), None);
+        assert_eq!(
+            "/a/b.gguf".parse::<Weights>().unwrap().file(),
+            Some(PathBuf::from("/a/b.gguf"))
+        );
+        assert!("a/b.gguf".parse::<Weights>().is_err());
+        assert!("..".parse::<Weights>().is_err());
+        assert!("".parse::<Weights>().is_err());
+    }
+}
