@@ -312,6 +312,7 @@ fn direct_dependencies() -> Result<BTreeMap<String, BTreeSet<String>>> {
 fn tree(room: &str, edges: &str) -> Result<BTreeSet<String>> {
     let args = [
         "tree",
+        "--locked",
         "--package",
         room,
         "--edges",
@@ -321,7 +322,7 @@ fn tree(room: &str, edges: &str) -> Result<BTreeSet<String>> {
         "--format",
         "{p}",
     ];
-    let text = output(&cargo(), &[&args[..], &["--offline", "--locked"]].concat())?;
+    let text = output(&cargo(), &args)?;
     Ok(text
         .lines()
         .filter_map(|line| line.split(' ').next())

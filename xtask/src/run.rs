@@ -38,13 +38,16 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Whether it runs and says that all is well; its output is not shown.
 pub fn works(name: &str, args: &[&str]) -> bool {
-    program(name)
-        .args(args)
+    quiet(program(name).args(args))
+}
+
+/// The same for a command that is there already.
+pub fn quiet(command: &mut Command) -> bool {
+    let command = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// What it prints, or nothing when it fails or is not there.

@@ -6,7 +6,7 @@ use std::{env, fs, path::Path, path::PathBuf, process::Command, thread};
 
 use anyhow::{Result, bail};
 
-use crate::run::{cargo, output, program, run, works};
+use crate::run::{cargo, output, program, quiet, run, works};
 
 /// What a thing is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,28 +155,28 @@ static NEEDS: &[Need] = &[
         name: "rustfmt",
         why: "checks the formatting",
         used: Use::Test,
-        present: || works("rustfmt", &["--version"]),
+        present: || has_subcommand("fmt"),
         how: How::Rustup("rustfmt"),
     },
     Need {
         name: "clippy",
         why: "checks the code",
         used: Use::Test,
-        present: || works("cargo-clippy", &["--version"]),
+        present: || has_subcommand("clippy"),
         how: How::Rustup("clippy"),
     },
     Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,
-        present: || works("cargo-nextest", &["nextest", "--version"]),
+        present: || has_subcommand("nextest"),
         how: How::Cargo(&["install", "--locked", "cargo-nextest", "--version", "0.9.143"]),
     },
     Need {
         name: "cargo-deny",
         why: "checks licences and sources; compiles for some minutes, once",
         used: Use::Test,
-        present: || works("cargo-deny", &["--version"]),
+        present: || has_subcommand("deny"),
         how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
     },
 ];
@@ -358,6 +358,11 @@ fn command(line: &[String]) -> Command {
     };
     command.env("DEBIAN_FRONTEND", "noninteractive");
     command
+}
+
+/// Whether our cargo finds it; that it need not be in `PATH` is why cargo is asked.
+fn has_subcommand(name: &str) -> bool {
+    quiet(&mut cargo(&[name, "--version"]))
 }
 
 /// Looks where bindgen looks: `LIBCLANG_PATH`, what `llvm-config` says, and the usual folders.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::{
     place,
-    run::{Steps, cargo, program, run, works},
+    run::{Steps, cargo, program, run},
     setup::{self, Use},
 };
 
@@ -43,20 +43,19 @@ pub fn test(options: &[&str]) -> Result<()> {
                 "--quiet",
             ]))
         })?;
-        if works("cargo-deny", &["--version"]) {
-            steps.step("cargo deny", || {
-                run(&mut cargo(&[
-                    "deny",
-                    "--all-features",
-                    "check",
-                    "licenses",
-                    "bans",
-                    "sources",
-                ]))
-            })?;
-        }
+        steps.step("licences and sources", || {
+            run(&mut cargo(&[
+                "deny",
+                "--all-features",
+                "--locked",
+                "check",
+                "licenses",
+                "bans",
+                "sources",
+            ]))
+        })?;
     }
-    // Last, so that its summary closes the output. The dependency, licence and tidiness checks are among the tests.
+    // Last, so that its summary closes the output. The tests prove the dependencies between rooms, too.
     let result = steps.step("tests", || tests(fast));
     steps.summary();
     result
