@@ -88,17 +88,18 @@ pub enum ParseError {
     TooLong(usize),
 }
 
-/// The dialect of a model, by the marks in its chat template, else by `general.architecture` of its file.
+/// The dialect of a model, by the marks in its chat template and the `general.architecture` of its file.
 pub fn detect(template: Option<&str>, architecture: &str) -> &'static dyn Dialect {
     let template = template.unwrap_or_default();
     let has = |mark: &str| template.contains(mark);
     if has("<tool_call>") || has("<|im_start|>") {
         return &hermes::Hermes;
     }
-    if has("<|start_header_id|>") || (template.is_empty() && architecture.starts_with("llama")) {
+    // The header is easily borrowed for another family; the training on tools is not.
+    if has("<|start_header_id|>") && architecture.contains("llama") {
         return &llama3::Llama3;
     }
-    // The plainest tags, written out in the prompt with an example of a call: what an unknown model follows best.
+    // Tags that are explained in the prompt with an example of a call: what an unknown model follows best.
     &hermes::Hermes
 }
 

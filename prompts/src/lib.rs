@@ -6,6 +6,8 @@ pub mod render;
 pub mod template;
 pub mod words;
 mod json;
+#[cfg(test)]
+mod tests;
 
 pub use dialect::{Dialect, Frame, ParseError, Parsed, detect};
 pub use json::spaced;

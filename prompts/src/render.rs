@@ -98,7 +98,7 @@ impl Renderer {
             text.control("\n\n").pieces(self.dialect.tools(&core));
         }
         if !all_found {
-            text.control("\n\n").control(CATALOG.trim()).control("\n");
+            text.control("\n\n").control(CATALOG.trim()).control("\n\n");
             text.words(&self.rows(sections));
         }
         let mut tail = Text::default();
@@ -118,21 +118,18 @@ impl Renderer {
                 order.push(domain);
             }
         }
-        let mut rows = String::new();
+        let mut rows = Vec::with_capacity(sections.catalog.len());
         for group in &order {
             for card in sections.catalog.iter().filter(|card| domain(card) == *group) {
-                rows.push_str("\n- ");
-                rows.push_str(&one_line(&card.name));
-                if card.confirm {
-                    rows.push_str(" [confirm]");
-                }
-                if sections.catalog_summaries {
-                    rows.push_str(": ");
-                    rows.push_str(&one_line(&card.summary));
-                }
+                let confirm = if card.confirm { " [confirm]" } else { "" };
+                let summary = match sections.catalog_summaries {
+                    true => format!(": {}", one_line(&card.summary)),
+                    false => String::new(),
+                };
+                rows.push(format!("- {}{confirm}{summary}", one_line(&card.name)));
             }
         }
-        defuse(&rows, self.dialect.tags())
+        defuse(&rows.join("\n"), self.dialect.tags())
     }
 
     fn turn(&self, message: &Message, sections: &Sections, shown: &mut HashSet<String>) -> Turn {

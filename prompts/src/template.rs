@@ -189,7 +189,7 @@ impl Template {
 const NAME: &str = "chat";
 
 /// Jinja as transformers sets it up: blocks trimmed, loop controls, Python's string methods, its own `tojson`.
-fn environment(jinja: &str) -> Result<Environment<'static>, Error> {
+pub(crate) fn environment(jinja: &str) -> Result<Environment<'static>, Error> {
     let mut env = Environment::new();
     env.set_syntax(
         SyntaxConfig::builder()
