@@ -1,6 +1,18 @@
 //! The discovery index: the right tool for what was said, misheard words included.
 
+mod rank;
+pub(crate) mod words;
+
+#[cfg(test)]
+mod measure;
+
+use std::collections::BTreeSet;
+
 use crate::contract::Entry;
+
+/// The score under which a match is more likely noise than help. Calibrated on the training split (see the
+/// measurement in `discover/measure.rs`), so that commands which no tool serves mostly find nothing.
+pub const MIN_SCORE: f32 = 0.30;
 
 /// What the index knows of one tool; foreign tools are added in the same form.
 #[derive(Debug, Clone)]
@@ -15,6 +27,13 @@ pub struct Doc {
     pub examples: Vec<String>,
 }
 
+impl Doc {
+    /// The part of the name before the first dot.
+    pub fn domain(&self) -> &str {
+        self.name.split('.').next().unwrap_or(&self.name)
+    }
+}
+
 /// A tool that fits a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
@@ -24,6 +43,8 @@ pub struct Match {
     pub score: f32,
     /// Which tier found it.
     pub tier: Tier,
+    /// What the score rests on, for logs: `"create", "event" of the name`.
+    pub why: String,
 }
 
 /// Which part of the index found a match.
@@ -42,12 +63,14 @@ pub enum Tier {
 /// An immutable index; building it for a hundred tools takes a few milliseconds.
 pub struct Index {
     docs: Vec<Doc>,
+    ranking: rank::Ranking,
 }
 
 impl Index {
     /// An index over these tools.
     pub fn build(docs: Vec<Doc>) -> Index {
-        Index { docs }
+        let ranking = rank::Ranking::build(&docs);
+        Index { docs, ranking }
     }
 
     /// An index over entries of the catalogue.
@@ -60,15 +83,47 @@ impl Index {
         &self.docs
     }
 
-    /// The best matches, best first, none below `min_score`, at most `top_k`.
-    /// An empty answer means that no tool fits: better than noise.
-    pub fn search(&self, _query: &str, _domain: Option<&str>, _top_k: usize, _min_score: f32) -> Vec<Match> {
-        Vec::new()
+    /// Every domain once, sorted.
+    pub fn domains(&self) -> BTreeSet<&str> {
+        self.docs.iter().map(Doc::domain).collect()
     }
 
-    /// Names near this one, for "did you mean".
-    pub fn nearest(&self, _name: &str, _top_k: usize) -> Vec<String> {
-        Vec::new()
+    /// The best matches, best first, none below `min_score`, at most `top_k`; equal scores by name.
+    /// `domain` is a hint that lifts its tools and shuts nobody out, because the model may guess it wrong.
+    /// An empty answer means that no tool fits: better than noise. [`MIN_SCORE`] is the calibrated floor.
+    pub fn search(&self, query: &str, domain: Option<&str>, top_k: usize, min_score: f32) -> Vec<Match> {
+        let query = self.ranking.parse(query);
+        let mut hits = self.ranking.search(&query, domain);
+        hits.retain(|hit| hit.score >= min_score);
+        hits.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| b.likeness.total_cmp(&a.likeness))
+                .then_with(|| self.docs[a.doc].name.cmp(&self.docs[b.doc].name))
+        });
+        hits.truncate(top_k);
+        hits.into_iter()
+            .map(|hit| Match {
+                name: self.docs[hit.doc].name.clone(),
+                score: hit.score,
+                tier: hit.tier,
+                why: self.ranking.why(&query, &hit),
+            })
+            .collect()
+    }
+
+    /// Names near this one, nearest first, for "did you mean". Unlike `search` it always has something to offer
+    /// when a name shares a word or most letters.
+    pub fn nearest(&self, name: &str, top_k: usize) -> Vec<String> {
+        let mut near = self.ranking.nearest(name);
+        near.sort_by(|a, b| {
+            b.1.total_cmp(&a.1)
+                .then_with(|| self.docs[a.0].name.cmp(&self.docs[b.0].name))
+        });
+        near.into_iter()
+            .take(top_k)
+            .map(|(doc, _)| self.docs[doc].name.clone())
+            .collect()
     }
 }
 

@@ -22,3 +22,8 @@ pub use contract::{Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Tool, ToolError
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
+
+#[cfg(test)]
+mod catalog_tests;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,172 @@
+//! What holds for every tool of the catalogue, checked over the whole of it.
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use serde_json::Value;
+
+use crate::{ALL, Effect, LoadPolicy};
+
+/// Names that DESIGN section 2 puts into the prompt from the start.
+const CORE: &[&str] = &[
+    "calendar.query",
+    "contacts.search",
+    "mail.recent",
+    "reminders.list",
+    "system.open_app",
+    "tools.discover",
+];
+
+#[test]
+fn names_are_the_file_names_and_unique() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/catalog");
+    let mut stems: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| {
+            e.unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    stems.sort();
+    let names: Vec<String> = ALL.iter().map(|e| e.name.to_owned()).collect();
+    // Only the first underscore separates domain and verb: system_open_app is system.open_app.
+    let expect: Vec<String> = stems.iter().map(|s| s.replacen('_', ".", 1)).collect();
+    assert_eq!(names, expect);
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    for name in names {
+        assert!(
+            name.chars()
+                .all(|c| c.is_ascii_lowercase() || c == '.' || c == '_'),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn words_are_short_plain_and_enough() {
+    for tool in ALL {
+        let name = tool.name;
+        assert!(
+            (10..=80).contains(&tool.summary.chars().count()),
+            "{name}: {}",
+            tool.summary
+        );
+        assert!(!tool.summary.ends_with('.'), "{name}: a summary is no sentence");
+        assert!(
+            tool.summary.starts_with(char::is_uppercase),
+            "{name}: {}",
+            tool.summary
+        );
+        assert!(tool.examples.len() >= 3, "{name}: too few examples");
+        assert_eq!(
+            tool.examples.iter().collect::<BTreeSet<_>>().len(),
+            tool.examples.len(),
+            "{name}"
+        );
+        for sentence in [tool.use_when, tool.limits].into_iter().filter(|s| !s.is_empty()) {
+            assert!(
+                sentence.ends_with('.') && sentence.len() <= 160,
+                "{name}: {sentence}"
+            );
+        }
+        assert!(!tool.timeout.is_zero(), "{name}");
+    }
+}
+
+#[test]
+fn effects_and_consent_agree() {
+    for tool in ALL {
+        if matches!(tool.effect, Effect::Irreversible | Effect::Egress) {
+            assert!(tool.confirm, "{}: what cannot be undone asks first", tool.name);
+        }
+        if tool.effect == Effect::Read {
+            assert!(!tool.confirm, "{}: reading does not ask", tool.name);
+        }
+        assert_eq!(
+            tool.load == LoadPolicy::Core,
+            CORE.contains(&tool.name),
+            "{}",
+            tool.name
+        );
+    }
+}
+
+#[test]
+fn schemas_are_small_and_simple() {
+    for tool in ALL {
+        let schema = tool.parameters();
+        assert_eq!(schema["type"], "object", "{}", tool.name);
+        assert_eq!(
+            schema["additionalProperties"], false,
+            "{}: unknown arguments are refused",
+            tool.name
+        );
+        let properties = schema["properties"].as_object().unwrap();
+        assert!(
+            properties.len() <= 6,
+            "{}: {} arguments",
+            tool.name,
+            properties.len()
+        );
+        for required in schema["required"].as_array().into_iter().flatten() {
+            assert!(
+                properties.contains_key(required.as_str().unwrap()),
+                "{}",
+                tool.name
+            );
+        }
+        for (argument, value) in properties {
+            simple(tool.name, argument, value);
+            let described = value["description"].as_str().unwrap_or_default();
+            assert!(
+                (3..=100).contains(&described.len()),
+                "{}.{argument}: {described:?}",
+                tool.name
+            );
+        }
+    }
+}
+
+/// A grammar can be made of it: one type, no references, no alternatives but enumerations.
+#[track_caller]
+fn simple(tool: &str, argument: &str, schema: &Value) {
+    for complicated in [
+        "$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "title", "format",
+    ] {
+        assert!(
+            schema.get(complicated).is_none(),
+            "{tool}.{argument} has {complicated}: {schema}"
+        );
+    }
+    match schema["type"].as_str() {
+        Some("string" | "integer" | "number" | "boolean") => {}
+        Some("array") => simple(tool, argument, &schema["items"]),
+        other => panic!("{tool}.{argument} has type {other:?}: {schema}"),
+    }
+}
+
+/// `cargo fmt` finds modules by reading code, and the catalogue's are named by the build script.
+#[test]
+fn catalogue_files_are_formatted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = fs::read_dir(root.join("src/catalog"))
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    let check = Command::new("rustfmt")
+        .args(["--check", "--edition", "2024", "--config-path"])
+        .arg(root.join(".."))
+        .args(files)
+        .output();
+    match check {
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        ),
+        Err(error) => println!("SKIPPED: rustfmt cannot be run: {error}"),
+    }
+}

@@ -1,0 +1,408 @@
+//! Scores tools for a query: names and keywords for short queries, BM25 over everything for all of them.
+//!
+//! BM25 is computed here rather than by the `bm25` crate because normalising and abstaining need what the crate
+//! keeps to itself: the weight of each term, and the weight of those that no tool knows.
+
+use std::collections::HashMap;
+
+use super::{
+    Doc, Tier,
+    words::{self, Normaliser},
+};
+
+/// Saturation and length normalisation of BM25, Robertson's usual values (DESIGN section 3).
+const K1: f32 = 1.5;
+const B: f32 = 0.75;
+/// How often a word counts in each field: a word of the name says more than one of an example.
+const NAME_WEIGHT: f32 = 3.0;
+const SUMMARY_WEIGHT: f32 = 1.0;
+const PARAMETER_WEIGHT: f32 = 0.5;
+const EXAMPLE_WEIGHT: f32 = 1.0;
+/// What a word that only resembles an indexed one counts, against 1 for the word itself.
+const RESEMBLANCE: f32 = 0.35;
+/// What the tool's own domain adds when the query or the caller names it.
+const DOMAIN_BOOST: f32 = 0.10;
+/// The deterministic tier and the guesses at misheard words answer only queries of so few content words: on
+/// sentences they fire on ordinary words, at 40 % precision (DESIGN section 3).
+const SHORT: usize = 4;
+/// How alike (Jaro-Winkler) a name must be to count as the name misheard.
+const NEAR_NAME: f64 = 0.93;
+/// How alike a word must be to count as an indexed word misheard.
+const NEAR_WORD: f64 = 0.90;
+/// Range of normalised BM25 scores, under the floor of the deterministic tier.
+const LOWEST: f32 = 0.05;
+const HIGHEST: f32 = 0.79;
+/// What a content word that no tool knows takes from the confidence, in units of an indexed word: it may be a name or
+/// a time, which is no evidence against a tool, or the one word that matters.
+const UNKNOWN: f32 = 0.5;
+/// The evidence at which half of the confidence is reached; one rare word of a name gives about 4.
+const HALF: f32 = 4.0;
+
+/// Terms, their weights in each tool, and the names.
+pub struct Ranking {
+    normal: Normaliser,
+    ids: HashMap<String, usize>,
+    terms: Vec<Term>,
+    /// Terms by the class of words that sound alike, for words that are misheard.
+    by_sound: HashMap<String, Vec<usize>>,
+    by_initial: HashMap<char, Vec<usize>>,
+    names: Vec<Name>,
+    /// What an unknown word could have given: the mean of the best that each term gives.
+    typical: f32,
+}
+
+/// One stem.
+struct Term {
+    stem: String,
+    /// Tool and weight, idf included, tools ascending.
+    postings: Vec<(usize, f32)>,
+    /// The largest of these weights.
+    peak: f32,
+}
+
+/// A tool's name, taken apart.
+struct Name {
+    words: Vec<String>,
+    /// All words in one, so that split and merged words compare.
+    joined: String,
+    /// The same without the domain.
+    verb: String,
+    stems: Vec<usize>,
+    domain: Option<usize>,
+    /// Stems of name, summary and parameters, sorted.
+    keywords: Vec<usize>,
+}
+
+/// A query, taken apart once.
+pub struct Query {
+    words: Vec<String>,
+    content: Vec<Word>,
+}
+
+/// A content word of the query.
+struct Word {
+    text: String,
+    /// The term it is or resembles, and what that counts.
+    term: Option<(usize, f32)>,
+}
+
+/// A scored tool.
+pub struct Hit {
+    pub doc: usize,
+    pub score: f32,
+    pub tier: Tier,
+    /// Breaks ties: how alike query and name are.
+    pub likeness: f64,
+}
+
+impl Ranking {
+    /// Counts the words of every tool.
+    pub fn build(docs: &[Doc]) -> Ranking {
+        let mut this = Ranking {
+            normal: Normaliser::new(),
+            ids: HashMap::new(),
+            terms: Vec::new(),
+            by_sound: HashMap::new(),
+            by_initial: HashMap::new(),
+            names: Vec::new(),
+            typical: 0.0,
+        };
+        let counts: Vec<HashMap<usize, f32>> = docs.iter().map(|doc| this.count(doc)).collect();
+        this.weigh(&counts);
+        this
+    }
+
+    /// Takes a query apart; the index decides which words it knows.
+    pub fn parse(&self, text: &str) -> Query {
+        let words = words::split(text);
+        let mut content: Vec<String> = words
+            .iter()
+            .filter(|w| !words::is_stop_word(w))
+            .cloned()
+            .collect();
+        // A recogniser splits words that it does not know; "to do" is "todo" if the index knows that.
+        for pair in words.windows(2) {
+            let joined = pair.concat();
+            let news = pair.iter().any(|w| !self.ids.contains_key(&self.normal.stem(w)));
+            if news && self.ids.contains_key(&self.normal.stem(&joined)) {
+                content.retain(|w| !pair.contains(w));
+                content.push(joined);
+            }
+        }
+        let guess = content.len() <= SHORT;
+        let mut parsed: Vec<Word> = Vec::with_capacity(content.len());
+        for text in content {
+            if parsed.iter().any(|w| w.text == text) {
+                continue;
+            }
+            let term = match self.ids.get(&self.normal.stem(&text)) {
+                Some(&id) => Some((id, 1.0)),
+                None if guess => self.resembling(&text).map(|id| (id, RESEMBLANCE)),
+                None => None,
+            };
+            parsed.push(Word { text, term });
+        }
+        Query {
+            words,
+            content: parsed,
+        }
+    }
+
+    /// Every tool with any evidence, unsorted.
+    pub fn search(&self, query: &Query, domain: Option<&str>) -> Vec<Hit> {
+        let ranked = self.bm25(query, domain);
+        let joined = query.words.concat();
+        let mut hits = Vec::new();
+        for (doc, (name, ranked)) in self.names.iter().zip(ranked).enumerate() {
+            let (score, tier) = match self.deterministic(query, &joined, name) {
+                Some(found) => found,
+                None if ranked > 0.0 => (ranked, Tier::Bm25),
+                None => continue,
+            };
+            let likeness = match tier {
+                Tier::Bm25 => 0.0,
+                _ => strsim::jaro_winkler(&joined, &name.joined),
+            };
+            hits.push(Hit {
+                doc,
+                score,
+                tier,
+                likeness,
+            });
+        }
+        hits
+    }
+
+    /// Every tool with how near its name is, 0 to 1; those that share nothing are left out.
+    pub fn nearest(&self, name: &str) -> Vec<(usize, f64)> {
+        let query = self.parse(name);
+        let joined = query.words.concat();
+        let mut near = Vec::new();
+        for (doc, name) in self.names.iter().enumerate() {
+            let shared = query
+                .content
+                .iter()
+                .filter(|w| w.term.is_some_and(|(id, _)| name.stems.contains(&id)))
+                .count();
+            let alike =
+                strsim::jaro_winkler(&joined, &name.joined).max(strsim::jaro_winkler(&joined, &name.verb));
+            if shared > 0 || alike >= 0.8 {
+                let overlap = shared as f64 / query.content.len().max(name.stems.len()).max(1) as f64;
+                near.push((doc, 0.5 * alike + 0.5 * overlap));
+            }
+        }
+        near
+    }
+
+    /// What a hit rests on, in words.
+    pub fn why(&self, query: &Query, hit: &Hit) -> String {
+        let words: Vec<String> = query
+            .content
+            .iter()
+            .filter_map(|w| w.term.map(|(id, weight)| (w, id, weight)))
+            .filter(|(_, id, _)| self.terms[*id].postings.iter().any(|p| p.0 == hit.doc))
+            .map(|(w, id, weight)| match weight < 1.0 {
+                true => format!("{} (heard as {})", self.terms[id].stem, w.text),
+                false => w.text.clone(),
+            })
+            .collect();
+        match hit.tier {
+            Tier::Exact => "the name itself".to_owned(),
+            Tier::Name => format!("part of the name, likeness {:.2}", hit.likeness),
+            Tier::Keyword => format!("keywords {}", words.join(", ")),
+            Tier::Bm25 => format!("words {}", words.join(", ")),
+        }
+    }
+
+    /// Normalised BM25 of every tool.
+    fn bm25(&self, query: &Query, domain: Option<&str>) -> Vec<f32> {
+        let mut raw = vec![0.0_f32; self.names.len()];
+        let mut possible = 0.0;
+        for word in &query.content {
+            let Some((id, weight)) = word.term else {
+                possible += UNKNOWN * self.typical;
+                continue;
+            };
+            let term = &self.terms[id];
+            possible += term.peak.max(UNKNOWN * self.typical);
+            for &(doc, share) in &term.postings {
+                raw[doc] += weight * share;
+            }
+        }
+        let hinted = domain.map(|d| self.normal.stem(&d.to_lowercase()));
+        for (raw, name) in raw.iter_mut().zip(&self.names) {
+            let named = name.domain.is_some_and(|id| {
+                hinted.as_ref().is_some_and(|d| *d == self.terms[id].stem)
+                    || query.content.iter().any(|w| w.term == Some((id, 1.0)))
+            });
+            let boosted = *raw * if named { 1.0 + DOMAIN_BOOST } else { 1.0 };
+            if boosted > 0.0 {
+                // How much of what the query asks is answered, and how much evidence that is.
+                let coverage = (boosted / possible).min(1.0);
+                let evidence = boosted / (boosted + HALF);
+                *raw = LOWEST + (HIGHEST - LOWEST) * (coverage * evidence).sqrt();
+            }
+        }
+        raw
+    }
+
+    /// The tier that needs no statistics, for short queries only.
+    fn deterministic(&self, query: &Query, joined: &str, name: &Name) -> Option<(f32, Tier)> {
+        if joined == name.joined && !joined.is_empty() {
+            return Some((1.0, Tier::Exact));
+        }
+        if query.content.is_empty() || query.content.len() > SHORT {
+            return None;
+        }
+        let known: Option<Vec<usize>> = query
+            .content
+            .iter()
+            .map(|w| w.term.filter(|t| t.1 == 1.0).map(|t| t.0))
+            .collect();
+        if let Some(known) = &known {
+            if contains(&name.stems, known) || (name.stems.len() > 1 && contains(known, &name.stems)) {
+                return Some((0.97, Tier::Name));
+            }
+            let in_name = known.iter().filter(|id| name.stems.contains(id)).count();
+            if in_name > 0 && known.iter().all(|id| name.keywords.binary_search(id).is_ok()) {
+                let share = in_name as f32 / name.stems.len() as f32;
+                return Some((0.80 + 0.15 * share.min(1.0), Tier::Keyword));
+            }
+        }
+        let near = [&name.joined, &name.verb]
+            .into_iter()
+            .filter(|part| part.len() >= 5)
+            .map(|part| strsim::jaro_winkler(joined, part))
+            .fold(0.0, f64::max);
+        (near >= NEAR_NAME && self.no_word_against(query, name)).then(|| (0.95 * near as f32, Tier::Name))
+    }
+
+    /// Whether every word of the query could be a word of the name: Jaro-Winkler over the whole forgives
+    /// `create` for `delete` when the rest agrees.
+    fn no_word_against(&self, query: &Query, name: &Name) -> bool {
+        query.content.len() != name.words.len()
+            || query.content.iter().all(|w| {
+                name.words.iter().any(|n| {
+                    strsim::jaro_winkler(&w.text, n) >= 0.8
+                        || self.normal.stem(&w.text) == self.normal.stem(n)
+                })
+            })
+    }
+
+    /// The term that an unknown word was probably meant to be.
+    fn resembling(&self, word: &str) -> Option<usize> {
+        if word.chars().count() < 4 {
+            return None;
+        }
+        let stem = self.normal.stem(word);
+        let sound = self.normal.sound(&stem);
+        let alike = self.by_sound.get(&sound).filter(|_| sound.len() >= 2);
+        let near = word.chars().next().and_then(|c| self.by_initial.get(&c));
+        let mut best: Option<(f64, usize)> = None;
+        for (ids, bonus) in [(alike, 0.10), (near, 0.0)] {
+            for &id in ids.into_iter().flatten() {
+                let likeness = strsim::jaro_winkler(&stem, &self.terms[id].stem) + bonus;
+                if likeness >= NEAR_WORD && best.is_none_or(|(b, _)| likeness > b) {
+                    best = Some((likeness, id));
+                }
+            }
+        }
+        best.map(|(_, id)| id)
+    }
+
+    /// Weighted word counts of one tool; also takes its name apart.
+    fn count(&mut self, doc: &Doc) -> HashMap<usize, f32> {
+        let mut counts = HashMap::new();
+        let words = words::split(&doc.name);
+        let stems = self.add(&mut counts, &words, NAME_WEIGHT);
+        let mut keywords = stems.clone();
+        keywords.extend(self.add(&mut counts, &words::split(&doc.summary), SUMMARY_WEIGHT));
+        for parameter in &doc.parameters {
+            keywords.extend(self.add(&mut counts, &words::split(parameter), PARAMETER_WEIGHT));
+        }
+        for example in &doc.examples {
+            self.add(&mut counts, &words::split(example), EXAMPLE_WEIGHT);
+        }
+        keywords.sort_unstable();
+        keywords.dedup();
+        let domain = words::split(doc.domain());
+        self.names.push(Name {
+            joined: words.concat(),
+            verb: words[domain.len().min(words.len())..].concat(),
+            domain: domain
+                .first()
+                .and_then(|d| self.ids.get(&self.normal.stem(d)).copied()),
+            words,
+            stems,
+            keywords,
+        });
+        counts
+    }
+
+    /// Adds words to the counts and to the vocabulary; returns the terms in order, stop words left out.
+    fn add(&mut self, counts: &mut HashMap<usize, f32>, words: &[String], weight: f32) -> Vec<usize> {
+        let mut ids = Vec::new();
+        for word in words.iter().filter(|w| !words::is_stop_word(w)) {
+            let stem = self.normal.stem(word);
+            let id = match self.ids.get(&stem) {
+                Some(&id) => id,
+                None => self.learn(stem),
+            };
+            *counts.entry(id).or_insert(0.0) += weight;
+            ids.push(id);
+        }
+        ids
+    }
+
+    fn learn(&mut self, stem: String) -> usize {
+        let id = self.terms.len();
+        self.ids.insert(stem.clone(), id);
+        self.by_sound
+            .entry(self.normal.sound(&stem))
+            .or_default()
+            .push(id);
+        if let Some(initial) = stem.chars().next() {
+            self.by_initial.entry(initial).or_default().push(id);
+        }
+        self.terms.push(Term {
+            stem,
+            postings: Vec::new(),
+            peak: 0.0,
+        });
+        id
+    }
+
+    /// Turns counts into BM25 weights: Robertson's saturation, and the idf that never goes negative (Lucene's).
+    fn weigh(&mut self, counts: &[HashMap<usize, f32>]) {
+        let lengths: Vec<f32> = counts.iter().map(total).collect();
+        let mean = (lengths.iter().sum::<f32>() / lengths.len().max(1) as f32).max(1.0);
+        for (doc, count) in counts.iter().enumerate() {
+            let norm = K1 * (1.0 - B + B * lengths[doc] / mean);
+            for (&id, &n) in count {
+                self.terms[id].postings.push((doc, n * (K1 + 1.0) / (n + norm)));
+            }
+        }
+        let n = counts.len() as f32;
+        for term in &mut self.terms {
+            let df = term.postings.len() as f32;
+            let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+            for posting in &mut term.postings {
+                posting.1 *= idf;
+                term.peak = term.peak.max(posting.1);
+            }
+        }
+        self.typical = self.terms.iter().map(|t| t.peak).sum::<f32>() / self.terms.len().max(1) as f32;
+    }
+}
+
+/// Sums in a fixed order, so that the same tools give the same bits: a map's own order changes from run to run.
+fn total(counts: &HashMap<usize, f32>) -> f32 {
+    let mut ids: Vec<_> = counts.iter().collect();
+    ids.sort_unstable_by_key(|(id, _)| **id);
+    ids.into_iter().map(|(_, n)| n).sum()
+}
+
+/// Whether `part` stands in `whole` as one stretch.
+fn contains(whole: &[usize], part: &[usize]) -> bool {
+    !part.is_empty() && whole.windows(part.len()).any(|w| w == part)
+}

@@ -1,0 +1,225 @@
+//! Programs of this machine: which are installed, which one was meant, and starting it.
+
+mod desktop;
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+pub use desktop::{Place, installed};
+
+use super::heard;
+use crate::contract::ToolError;
+
+/// How long a program is watched for dying at once.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// A program that can be started.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct App {
+    /// As it is displayed here.
+    pub name: String,
+    /// The name without translation, where that differs.
+    pub plain_name: String,
+    /// What kind of program it is: `Web Browser`.
+    pub kind: String,
+    /// Other words for it.
+    pub keywords: Vec<String>,
+    /// Program and arguments, ready to run.
+    pub command: Vec<String>,
+    /// Working directory, if the entry wants one.
+    pub folder: Option<PathBuf>,
+}
+
+/// Which program was meant.
+///
+/// # Errors
+/// `Tell` when none or several fit.
+pub fn choose<'a>(heard: &str, apps: &'a [App]) -> Result<&'a App, ToolError> {
+    let found = heard::pick(heard, apps, names);
+    match found.as_slice() {
+        [] => Err(ToolError::tell(format!(
+            "No installed program is called \"{}\".",
+            super::plain::one_line(heard, 60)
+        ))),
+        [(_, app)] => Ok(app),
+        _ => match heard::contenders(&found) {
+            1 => Ok(found[0].1),
+            several => {
+                let mut names: Vec<String> = found[..several].iter().map(|f| f.1.name.clone()).collect();
+                names.sort();
+                names.dedup();
+                match names.len() {
+                    // Two entries of one name are the same program to the person; the nearer folder comes first.
+                    1 => Ok(found[0].1),
+                    _ => {
+                        names.truncate(5);
+                        Err(ToolError::tell(format!(
+                            "Several programs fit: {}. Ask which one.",
+                            super::plain::listed(&names, "and")
+                        )))
+                    }
+                }
+            }
+        },
+    }
+}
+
+/// Starts a program and leaves it alone: its own process group, no terminal, reaped when it ends.
+///
+/// # Errors
+/// `Tell` when it cannot be started or ends with an error at once.
+pub async fn launch(app: &App) -> Result<(), ToolError> {
+    let failed = |why: String| ToolError::tell(format!("{} did not start: {why}.", app.name));
+    let Some((program, arguments)) = app.command.split_first() else {
+        return Err(failed("its entry names no program".to_owned()));
+    };
+    let mut command = tokio::process::Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(false);
+    if let Some(folder) = app.folder.as_deref().filter(|f| f.is_dir()) {
+        command.current_dir(folder);
+    }
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    match tokio::time::timeout(SETTLE, child.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(failed(format!("it ended at once ({status})"))),
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(_) => {
+            tokio::spawn(async move { child.wait().await });
+            Ok(())
+        }
+    }
+}
+
+/// Where to look, from the environment of this process.
+pub fn here(folders: &[PathBuf]) -> Place {
+    let text = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    Place {
+        folders: folders.to_vec(),
+        locale: ["LC_ALL", "LC_MESSAGES", "LANG"]
+            .into_iter()
+            .find_map(text)
+            .unwrap_or_default(),
+        desktop: text("XDG_CURRENT_DESKTOP").unwrap_or_default(),
+        path: std::env::var_os("PATH").unwrap_or_default(),
+    }
+}
+
+/// Everything a program may be called, and what a match of it counts: its name more than its kind.
+fn names(app: &App) -> Vec<(&str, f64)> {
+    let mut names = vec![
+        (app.name.as_str(), 1.0),
+        (app.plain_name.as_str(), 1.0),
+        (app.kind.as_str(), 0.96),
+    ];
+    let program = app
+        .command
+        .first()
+        .map_or("", |p| p.rsplit('/').next().unwrap_or(p));
+    names.push((program, 0.96));
+    names.extend(app.keywords.iter().map(|k| (k.as_str(), 0.92)));
+    names
+}
+
+/// Whether a program can be run: an absolute path, or a name that is found on the search path.
+fn runnable(program: &str, search: &OsString) -> bool {
+    let executable = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata()
+            .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    match program.contains('/') {
+        true => executable(Path::new(program)),
+        false => {
+            !program.is_empty()
+                && std::env::split_paths(search).any(|folder| executable(&folder.join(program)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(name: &str, kind: &str, keywords: &[&str]) -> App {
+        App {
+            name: name.into(),
+            plain_name: name.into(),
+            kind: kind.into(),
+            keywords: keywords.iter().map(|k| (*k).to_owned()).collect(),
+            command: vec![format!("/usr/bin/{}", name.to_lowercase().replace(' ', "-"))],
+            folder: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(heard: &str, expect: Result<&str, &str>) {
+        let apps = [
+            app("Firefox", "Web Browser", &["Internet", "WWW"]),
+            app("Chromium", "Web Browser", &[]),
+            app("LibreOffice Writer", "Word Processor", &["Letter"]),
+            app("LibreOffice Calc", "Spreadsheet", &[]),
+            app("Files", "File Manager", &["folder", "nautilus"]),
+            app("GNU Image Manipulation Program", "Image Editor", &["GIMP"]),
+            app("Terminal", "Terminal Emulator", &["shell"]),
+        ];
+        let chosen = choose(heard, &apps)
+            .map(|a| a.name.clone())
+            .map_err(|e| e.to_string());
+        match expect {
+            Ok(name) => assert_eq!(chosen.as_deref(), Ok(name), "{heard:?}"),
+            Err(part) => assert!(
+                chosen.as_ref().is_err_and(|e| e.contains(part)),
+                "{heard:?}: {chosen:?}"
+            ),
+        }
+    }
+
+    #[test]
+    fn programs_are_found_by_any_of_their_names() {
+        check("firefox", Ok("Firefox"));
+        check("fire fox", Ok("Firefox"));
+        check("fierfox", Ok("Firefox"));
+        check("the files", Ok("Files"));
+        check("file manager", Ok("Files"));
+        check("libre office writer", Ok("LibreOffice Writer"));
+        check("spreadsheet", Ok("LibreOffice Calc"));
+        check("gimp", Ok("GNU Image Manipulation Program"));
+        check("cromium", Ok("Chromium"));
+    }
+
+    #[test]
+    fn doubt_is_told_and_not_guessed() {
+        check("web browser", Err("Chromium and Firefox"));
+        check("libre office", Err("LibreOffice Calc and LibreOffice Writer"));
+        check("photoshop", Err("No installed program"));
+        check("", Err("No installed program"));
+        check("\u{202e}; rm -rf", Err("No installed program"));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_start_is_told() {
+        let mut app = app("Ghost", "", &[]);
+        app.command = vec!["/nonexistent/ghost".into()];
+        assert!(matches!(launch(&app).await, Err(ToolError::Tell(_))));
+        app.command = vec!["false".into()];
+        assert!(
+            launch(&app)
+                .await
+                .unwrap_err()
+                .to_string()
+                .contains("ended at once")
+        );
+        app.command = vec![];
+        assert!(matches!(launch(&app).await, Err(ToolError::Tell(_))));
+    }
+}

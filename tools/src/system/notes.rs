@@ -1,0 +1,179 @@
+//! The person's notes: Markdown files in one folder.
+
+use std::path::{Path, PathBuf};
+
+use super::{plain, store};
+use crate::contract::ToolError;
+
+/// Longest note, in bytes.
+pub const MAX_NOTE: usize = 64 * 1024;
+/// Longest file name without its number and extension, in bytes; file systems end at 255.
+const MAX_NAME: usize = 80;
+/// Longest title, in characters.
+const MAX_TITLE: usize = 120;
+/// Notes of one name before giving up.
+const MAX_SAME: usize = 1000;
+
+/// Writes a new note and returns its file. Never overwrites: the second note of a name gets `-2`.
+///
+/// # Errors
+/// `Tell` for an empty or oversized note and for a folder that takes no files.
+pub fn create(folder: &Path, title: Option<&str>, text: &str) -> Result<PathBuf, ToolError> {
+    let text = plain::lines(text);
+    let text = text.trim();
+    let title = title
+        .map(|t| plain::one_line(t, MAX_TITLE))
+        .filter(|t| !t.is_empty());
+    if text.is_empty() && title.is_none() {
+        return Err(ToolError::tell("The note is empty. Say what it should hold."));
+    }
+    if text.len() > MAX_NOTE {
+        return Err(ToolError::tell("The note is too long. Split it into several."));
+    }
+    let name = file_name(title.as_deref().unwrap_or(text));
+    let content = match &title {
+        Some(title) if text.is_empty() => format!("# {title}\n"),
+        Some(title) => format!("# {title}\n\n{text}\n"),
+        None => format!("{text}\n"),
+    };
+    let what = "save the note";
+    store::make_folder(folder).map_err(|e| e.tool(what))?;
+    for number in 1..=MAX_SAME {
+        let path = match number {
+            1 => folder.join(format!("{name}.md")),
+            n => folder.join(format!("{name}-{n}.md")),
+        };
+        match store::create_new(&path, content.as_bytes()) {
+            Ok(()) => return Ok(path),
+            Err(store::StoreError::Exists(_)) => {}
+            Err(error) => return Err(error.tool(what)),
+        }
+    }
+    Err(ToolError::tell(
+        "There are too many notes of that name. Choose another title.",
+    ))
+}
+
+/// Letters and digits of the first words, joined by hyphens: nothing in it can leave the folder, hide the file or
+/// mean something to a shell.
+fn file_name(text: &str) -> String {
+    let mut name = String::new();
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty());
+    for word in words.take(8) {
+        let word = word.to_lowercase();
+        if name.is_empty() {
+            name.push_str(&word[..word.floor_char_boundary(MAX_NAME)]);
+        } else if name.len() + word.len() < MAX_NAME {
+            name.push('-');
+            name.push_str(&word);
+        } else {
+            break;
+        }
+    }
+    if name.is_empty() { "note".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(title: Option<&str>, text: &str, name: &str, content: &str) {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("notes");
+        let path = create(&folder, title, text).unwrap();
+        assert_eq!(path, folder.join(name));
+        assert_eq!(fs::read_to_string(path).unwrap(), content);
+    }
+
+    #[test]
+    fn a_note_is_a_markdown_file() {
+        check(
+            Some("Shopping List"),
+            "milk\neggs",
+            "shopping-list.md",
+            "# Shopping List\n\nmilk\neggs\n",
+        );
+        check(
+            None,
+            "The plumber comes on Tuesday.",
+            "the-plumber-comes-on-tuesday.md",
+            "The plumber comes on Tuesday.\n",
+        );
+        check(
+            Some("Ideen für später"),
+            "",
+            "ideen-für-später.md",
+            "# Ideen für später\n",
+        );
+    }
+
+    #[test]
+    fn hostile_titles_stay_in_the_folder() {
+        check(
+            Some("../../etc/passwd"),
+            "x",
+            "etc-passwd.md",
+            "# ../../etc/passwd\n\nx\n",
+        );
+        check(Some("/"), "x", "note.md", "# /\n\nx\n");
+        check(
+            Some(".bashrc\0\n$(rm)"),
+            "x\0\u{202e}y",
+            "bashrc-rm.md",
+            "# .bashrc $(rm)\n\nxy\n",
+        );
+        check(None, "...", "note.md", "...\n");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let home = tempfile::tempdir().unwrap();
+        for expect in ["a.md", "a-2.md", "a-3.md"] {
+            let path = create(home.path(), Some("A"), expect).unwrap();
+            assert_eq!(path.file_name().unwrap(), expect);
+            assert!(fs::read_to_string(&path).unwrap().contains(expect));
+        }
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_refused() {
+        let home = tempfile::tempdir().unwrap();
+        for (title, text) in [
+            (None, " \n"),
+            (Some(" "), ""),
+            (None, "x".repeat(MAX_NOTE + 1).as_str()),
+        ] {
+            assert!(matches!(
+                create(home.path(), title, text),
+                Err(ToolError::Tell(_))
+            ));
+        }
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_takes_nothing_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(create(&file, None, "x").is_err());
+        assert!(create(&file.join("below"), None, "x").is_err());
+        assert_eq!(fs::read(&file).unwrap(), b"");
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_plain(text in ".{0,300}") {
+            let name = file_name(&text);
+            prop_assert!(!name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('-'));
+            prop_assert!(name.chars().all(|c| c.is_alphanumeric() || c == '-' || !c.is_ascii()), "{name}");
+        }
+    }
+}
