@@ -7,13 +7,6 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// The weights that CI and the demo use, by their names in `models/models.toml`.
-pub const LLM: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m";
-/// The default recogniser.
-pub const STT: &str = "whisper-base";
-/// Small weights that only the tests use.
-pub const TEST_ONLY: [&str; 2] = ["smollm2-135m-instruct-q4_1", "whisper-tiny.en"];
-
 /// The workspace.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));

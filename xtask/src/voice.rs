@@ -18,7 +18,7 @@ const SECONDS: &str = "6";
 pub fn synthetic(text: &str, wav: &Path) -> Result<()> {
     eprintln!("This question is spoken by a synthetic voice (espeak-ng): \"{text}\"");
     run(program("espeak-ng")
-        .args(["-v", "en-us", "-s", "150", "-w"])
+        .args(["-v", "en-gb", "-s", "150", "-w"])
         .arg(wav)
         .arg(text))
 }
