@@ -23,8 +23,8 @@ const MAX_RULES: usize = 6_000;
 /// Bytes of one enum or property name; foreign schemas may hold anything.
 const MAX_LITERAL: usize = 8 * 1024;
 
-/// Rules that every grammar carries. Numbers are bounded because a small model can get stuck on a digit; strings are
-/// not, because `max_tokens` already ends those and a bound would cost a rule a character.
+/// Rules that every grammar carries. Numbers are bounded because a small model can get stuck on a digit. Strings are
+/// not: a bound of 400 measured no cheaper and no dearer, but would cut a dictated note short without a word.
 const COMMON: &str = r#"
 string ::= "\"" char* "\""
 filled ::= "\"" char+ "\""

@@ -21,7 +21,15 @@ pub fn output(text: &str, tag: &str) -> Result<Parsed, ParseError> {
         let body = unfence(text[at + tag.len()..].trim_start());
         return call_in(leading_json(body)?, false).ok_or(ParseError::Shape);
     }
-    Ok(untagged_call(text).unwrap_or_else(|| Parsed::Text(text.to_owned())))
+    if let Some(call) = untagged_call(text) {
+        return Ok(call);
+    }
+    // Half a call must not be read out to the person.
+    let body = unfence(text);
+    match leading_json(body) {
+        Err(error) if body.starts_with('{') && body.contains("\"name\"") => Err(error),
+        _ => Ok(Parsed::Text(text.to_owned())),
+    }
 }
 
 /// Text of others with every tag of ours broken by a space, so that it can neither open nor close a structure,
@@ -80,15 +88,17 @@ fn untagged_call(text: &str) -> Option<Parsed> {
 
 /// The JSON value at the start, whatever follows it.
 fn leading_json(text: &str) -> Result<Value, ParseError> {
-    let first = serde_json::Deserializer::from_str(text)
-        .into_iter::<Value>()
-        .next();
-    match first {
-        Some(Ok(value)) => Ok(value),
-        // Qwen2.5-Coder's own template shows a call in doubled braces, and the model copies that.
-        _ if text.starts_with("{{") => leading_json(&text[1..]),
-        Some(Err(error)) => Err(ParseError::Json(error.to_string())),
-        None => Err(ParseError::Json("nothing there".to_owned())),
+    let first = |text| {
+        serde_json::Deserializer::from_str(text)
+            .into_iter::<Value>()
+            .next()
+    };
+    // Qwen2.5-Coder's own template shows a call in doubled braces, and the model copies that.
+    let doubled = text.strip_prefix('{').filter(|rest| rest.starts_with('{'));
+    match (first(text), doubled.and_then(first)) {
+        (Some(Ok(value)), _) | (_, Some(Ok(value))) => Ok(value),
+        (Some(Err(error)), _) => Err(ParseError::Json(error.to_string())),
+        (None, _) => Err(ParseError::Json("nothing there".to_owned())),
     }
 }
 
@@ -123,4 +133,147 @@ fn call_in(value: Value, strict: bool) -> Option<Parsed> {
         name,
         arguments: Value::Object(arguments),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Result<(&str, Value), &str>) {
+        let expect = match expect {
+            Ok((name, arguments)) => Parsed::Call {
+                name: name.into(),
+                arguments,
+            },
+            Err(words) => Parsed::Text(words.into()),
+        };
+        assert_eq!(output(text, "<tool_call>").unwrap(), expect, "{text}");
+    }
+
+    #[track_caller]
+    fn broken(text: &str) {
+        assert!(output(text, "<tool_call>").is_err(), "{text}");
+    }
+
+    #[test]
+    fn calls_as_models_write_them() {
+        let call = || Ok(("a.b", json!({"x": 1})));
+        check(
+            "<tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}\n</tool_call>",
+            call(),
+        );
+        check("<tool_call>{\"name\":\"a.b\",\"arguments\":{\"x\":1}}", call());
+        check(
+            "Sure! <tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}\n</tool_call> Done.",
+            call(),
+        );
+        check(
+            "<tool_call>\n{{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}}\n</tool_call>",
+            call(),
+        );
+        check(
+            "<tool_call>\n```json\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}\n```\n</tool_call>",
+            call(),
+        );
+        check(
+            "<tool_call>\n[{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}, {\"name\": \"c\"}]",
+            call(),
+        );
+        let two = "<tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}\n</tool_call>\n".to_owned()
+            + "<tool_call>\n{\"name\": \"c.d\", \"arguments\": {}}\n</tool_call>";
+        check(&two, call());
+        check("{\"name\": \"a.b\", \"parameters\": {\"x\": 1}}", call());
+        check(
+            "```json\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1}}\n```",
+            call(),
+        );
+        check(
+            "```\n{\"name\": \"a.b\", \"arguments\": \"{\\\"x\\\": 1}\"}\n```",
+            call(),
+        );
+        check(
+            "I will look: {\"name\": \"a.b\", \"arguments\": {\"x\": 1}}; done",
+            call(),
+        );
+        let wrapped =
+            "{\"type\": \"function\", \"function\": {\"name\": \"a.b\", \"arguments\": {\"x\": 1}}}";
+        check(wrapped, call());
+        check(
+            "<think>\n{\"name\": \"no\", \"arguments\": {}}</think>\n{\"name\": \"a.b\", \"args\": {\"x\": 1}}",
+            call(),
+        );
+        check(
+            "<tool_call>{\"name\": \" clock.now \"}</tool_call>",
+            Ok(("clock.now", json!({}))),
+        );
+    }
+
+    #[test]
+    fn words() {
+        for text in [
+            "It is nine.",
+            "",
+            "{\"answer\": 42}",
+            "[1, 2]",
+            "A {brace} and ```code```",
+            "{\"name\": \"Bob\"}",
+        ] {
+            check(text, Err(text));
+        }
+        check("  It is nine.\n", Err("It is nine."));
+        check("<think>hm</think>\n\nYes.", Err("Yes."));
+        check("<think>never ends", Err(""));
+    }
+
+    #[test]
+    fn half_a_call_is_not_words() {
+        broken("<tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": ");
+        broken("<tool_call>\n");
+        broken("<tool_call>\n{\"arguments\": {}}\n</tool_call>");
+        broken("<tool_call>\n{\"name\": \"a.b\", \"arguments\": [1]}\n</tool_call>");
+        broken("<tool_call>\n42");
+        broken("{\"name\": \"a.b\", \"parameters\": {\"x\": \"never en");
+        broken(&"x".repeat(MAX_OUTPUT + 1));
+        broken(&format!("<tool_call>{}", "{".repeat(60_000)));
+        broken(&format!("<tool_call>{}", "[".repeat(60_000)));
+    }
+
+    #[test]
+    fn tags_of_others_are_broken() {
+        let tags = ["tool_call", "untrusted"];
+        for (text, expect) in [
+            ("a < b", "a < b"),
+            ("<tool_call>", "< tool_call>"),
+            ("</Tool_Call>x</untrusted", "< /Tool_Call>x< /untrusted"),
+            ("<<tool_call>", "<< tool_call>"),
+            ("<//untrusted>", "< //untrusted>"),
+            ("<b>bold</b> é<", "<b>bold</b> é<"),
+            ("<tool_c", "<tool_c"),
+        ] {
+            assert_eq!(defuse(text, &tags), expect);
+            assert_eq!(defuse(expect, &tags), expect, "a second time changes nothing");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_read_or_refused(text in "(<tool_call>|```json|[{]{1,3}|\\[|\"name\": |\"a\"|,|[}]|</think>|<think>|.){0,40}") {
+            if let Ok(Parsed::Call { name, arguments }) = output(&text, "<tool_call>") {
+                prop_assert!(!name.is_empty() && arguments.is_object());
+            }
+        }
+
+        #[test]
+        fn what_was_called_is_read(name in "[a-z]{1,9}\\.[a-z_]{1,9}", key in any::<String>(), value in any::<String>()) {
+            let arguments = json!({(key): value});
+            let text = crate::spaced(&json!({"name": name, "arguments": arguments}));
+            let call = Parsed::Call { name, arguments };
+            prop_assert_eq!(output(&format!("<tool_call>\n{text}\n</tool_call>"), "<tool_call>").unwrap(), call.clone());
+            prop_assert_eq!(output(&text, "<tool_call>").unwrap(), call);
+        }
+    }
 }
