@@ -61,7 +61,12 @@ pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> Str
     };
     let mut out = format!("root ::= {root}\n");
     if !choices.is_empty() {
-        let call = format!("{} ({}) {}", literal(frame.open), choices.join(" | "), literal(frame.close));
+        let call = format!(
+            "{} ({}) {}",
+            literal(frame.open),
+            choices.join(" | "),
+            literal(frame.close)
+        );
         let _ = writeln!(out, "call ::= {call}");
     }
     if choices.is_empty() || allow_text {
@@ -111,27 +116,47 @@ impl Rules {
             return choice(values);
         }
         if let Some(Value::Array(options)) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
-            return self.any_of(options, |rules, i, option| rules.value(&format!("{name}-{i}"), option, depth + 1));
+            return self.any_of(options, |rules, i, option| {
+                rules.value(&format!("{name}-{i}"), option, depth + 1)
+            });
         }
         match schema.get("type") {
             Some(Value::String(kind)) => self.typed(name, kind, schema, depth),
             Some(Value::Array(kinds)) => self.any_of(kinds, |rules, i, kind| {
-                rules.typed(&format!("{name}-{i}"), kind.as_str().unwrap_or_default(), schema, depth)
+                rules.typed(
+                    &format!("{name}-{i}"),
+                    kind.as_str().unwrap_or_default(),
+                    schema,
+                    depth,
+                )
             }),
             _ => "value".to_owned(),
         }
     }
 
-    fn any_of(&mut self, options: &[Value], mut one: impl FnMut(&mut Rules, usize, &Value) -> String) -> String {
+    fn any_of(
+        &mut self,
+        options: &[Value],
+        mut one: impl FnMut(&mut Rules, usize, &Value) -> String,
+    ) -> String {
         if options.is_empty() || options.len() > MAX_CHOICES {
             return "value".to_owned();
         }
-        let options: Vec<String> = options.iter().enumerate().map(|(i, option)| one(self, i, option)).collect();
+        let options: Vec<String> = options
+            .iter()
+            .enumerate()
+            .map(|(i, option)| one(self, i, option))
+            .collect();
         format!("({})", options.join(" | "))
     }
 
     fn typed(&mut self, name: &str, kind: &str, schema: &Value, depth: usize) -> String {
-        let at_least = |key, least: f64| schema.get(key).and_then(Value::as_f64).is_some_and(|n| n >= least);
+        let at_least = |key, least: f64| {
+            schema
+                .get(key)
+                .and_then(Value::as_f64)
+                .is_some_and(|n| n >= least)
+        };
         match kind {
             "string" if at_least("minLength", 1.0) => "filled".to_owned(),
             "integer" if at_least("minimum", 0.0) => "natural".to_owned(),
@@ -148,7 +173,9 @@ impl Rules {
     fn array(&mut self, name: &str, schema: &Value, depth: usize) -> String {
         let bound = |key| schema.get(key).and_then(Value::as_u64);
         let least = bound("minItems").unwrap_or(0).min(MAX_ITEMS);
-        let most = bound("maxItems").filter(|most| *most <= MAX_ITEMS).map(|most| most.max(least));
+        let most = bound("maxItems")
+            .filter(|most| *most <= MAX_ITEMS)
+            .map(|most| most.max(least));
         let item = match schema.get("items") {
             Some(items) if most != Some(0) => self.value(&format!("{name}-i"), items, depth + 1),
             _ => "value".to_owned(),
@@ -169,14 +196,23 @@ impl Rules {
     /// Two chains of rules say which commas are due. Rule `<i>f`: the rest from property `i` on while nothing has been
     /// written yet. Rule `<i>r`: the rest once something has, each with a comma before it. Built from the last
     /// property backwards, and linear in their number.
-    fn object(&mut self, name: &str, properties: &Map<String, Value>, schema: &Value, depth: usize) -> String {
+    fn object(
+        &mut self,
+        name: &str,
+        properties: &Map<String, Value>,
+        schema: &Value,
+        depth: usize,
+    ) -> String {
         if properties.is_empty() {
             return literal("{}");
         }
         if properties.len() > MAX_PROPERTIES || properties.keys().any(|key| key.len() > MAX_LITERAL) {
             return "object".to_owned();
         }
-        let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
         let (mut first, mut rest) = ("\"\"".to_owned(), "\"\"".to_owned());
         for (i, (key, property)) in properties.iter().enumerate().rev() {
             let value = self.value(&format!("{name}-{i}"), property, depth + 1);
@@ -199,8 +235,13 @@ impl Rules {
 /// Alternatives of literal values, or the nearest general rule when they are not literals or too many.
 fn choice(values: &[Value]) -> String {
     let all = |test: fn(&Value) -> bool| !values.is_empty() && values.iter().all(test);
-    let literals: Vec<String> = values.iter().take(MAX_CHOICES + 1).map(|v| literal(&v.to_string())).collect();
-    let fits = literals.len() <= MAX_CHOICES && literals.iter().map(String::len).sum::<usize>() <= MAX_LITERAL;
+    let literals: Vec<String> = values
+        .iter()
+        .take(MAX_CHOICES + 1)
+        .map(|v| literal(&v.to_string()))
+        .collect();
+    let fits =
+        literals.len() <= MAX_CHOICES && literals.iter().map(String::len).sum::<usize>() <= MAX_LITERAL;
     match fits && all(|v| !v.is_object() && !v.is_array()) {
         true => format!("({})", literals.join(" | ")),
         false if all(Value::is_string) => "string".to_owned(),
