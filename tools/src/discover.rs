@@ -12,7 +12,7 @@ use crate::contract::Entry;
 
 /// The score under which a match is more likely noise than help. Calibrated on the training split (see the
 /// measurement in `discover/measure.rs`), so that commands which no tool serves mostly find nothing.
-pub const MIN_SCORE: f32 = 0.30;
+pub const MIN_SCORE: f32 = 0.38;
 
 /// What the index knows of one tool; foreign tools are added in the same form.
 #[derive(Debug, Clone)]

@@ -129,9 +129,9 @@ fn same_number(a: &str, b: &str) -> bool {
 fn answer(contact: &Contact, want: Option<Want>) -> String {
     let name = &contact.name;
     match want {
-        Some(Want::Phone) => one_kind(name, "phone number", &contact.phones),
-        Some(Want::Mail) => one_kind(name, "mail address", &contact.mails),
-        Some(Want::Address) => one_kind(name, "address", &contact.addresses),
+        Some(Want::Phone) => one_kind(name, "a phone number", "phone numbers", &contact.phones),
+        Some(Want::Mail) => one_kind(name, "a mail address", "mail addresses", &contact.mails),
+        Some(Want::Address) => one_kind(name, "an address", "addresses", &contact.addresses),
         Some(Want::Birthday) => match contact.birthday {
             Some(day) => format!("{name}'s birthday is {}.", day.spoken()),
             None => format!("{name} is in your contacts, but without a birthday."),
@@ -150,18 +150,21 @@ fn answer(contact: &Contact, want: Option<Want>) -> String {
     }
 }
 
-fn one_kind(name: &str, kind: &str, values: &[Labelled]) -> String {
+/// `kind` is the noun with its article, `many` its plural.
+fn one_kind(name: &str, kind: &str, many: &str, values: &[Labelled]) -> String {
     match values {
-        [] => format!("{name} is in your contacts, but without a {kind}.").replace("a address", "an address"),
-        [one] => format!("{name}'s {kind} is {}.", one.value),
-        many => {
-            let all: Vec<String> = many.iter().take(3).map(with_label).collect();
+        [] => format!("{name} is in your contacts, but without {kind}."),
+        [one] => {
+            let noun = kind.split_once(' ').map_or(kind, |(_article, noun)| noun);
+            format!("{name}'s {noun} is {}.", one.value)
+        }
+        several => {
+            let all: Vec<String> = several.iter().take(3).map(with_label).collect();
             format!(
-                "{name} has {} {kind}es: {}.",
-                many.len(),
+                "{name} has {} {many}: {}.",
+                several.len(),
                 plain::listed(&all, "and")
             )
-            .replace("numberes", "numbers")
         }
     }
 }

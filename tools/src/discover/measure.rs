@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, time::Instant};
 
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -13,21 +14,19 @@ struct Command {
     accept: BTreeSet<String>,
 }
 
-/// Reads commands. Those that only a tool of the future serves together with one of today count with what is there;
-/// those that nothing here serves must find nothing.
+/// Reads the commands that can be judged with the tools of today: all that may serve them exist, or none does, and
+/// then nothing may be found.
 fn commands(file: &str, field: &str) -> Option<Vec<Command>> {
     let text = fs::read_to_string(testing::data(file)?).unwrap();
-    let commands = text.lines().map(|line| {
+    let commands = text.lines().filter_map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
-        let accept = line["accept"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|a| a.as_str().unwrap().to_owned());
-        Command {
+        let accept = line["accept"].as_array().unwrap();
+        let accept: BTreeSet<String> = accept.iter().map(|a| a.as_str().unwrap().to_owned()).collect();
+        let known = accept.iter().filter(|name| crate::find(name).is_some()).count();
+        (known == 0 || known == accept.len()).then(|| Command {
             text: line[field].as_str().unwrap().to_owned(),
-            accept: accept.filter(|name| crate::find(name).is_some()).collect(),
-        }
+            accept: if known == 0 { BTreeSet::new() } else { accept },
+        })
     });
     Some(commands.collect())
 }
@@ -67,6 +66,8 @@ fn measure(index: &Index, commands: &[Command], floor: f32) -> Quality {
     }
 }
 
+/// Commands of real people, heard by a real recogniser with every fourth word wrong. What the floors promise is what
+/// was measured when they were written, a little below; raise them with the index.
 #[test]
 fn misheard_commands_find_their_tools() {
     let Some(commands) = commands("slurp/commands.jsonl", "asr") else {
@@ -76,22 +77,224 @@ fn misheard_commands_find_their_tools() {
     let all = measure(&index, &commands, 0.0);
     let floored = measure(&index, &commands, MIN_SCORE);
     println!(
-        "{} commands over {} tools\n  no floor: {all:?}\n  floor {MIN_SCORE}: {floored:?}",
+        "{} commands, {} tools\n  all: {all:?}\n  from {MIN_SCORE}: {floored:?}",
         commands.len(),
         ALL.len()
     );
-    for floor in [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6] {
-        println!("  {floor}: {:?}", measure(&index, &commands, floor));
+    assert!(
+        all.served > 0 && all.hit_at[2] >= 0.75 && all.missed <= 0.10,
+        "{all:?}"
+    );
+    assert!(floored.abstained >= 0.50 && floored.missed <= 0.25, "{floored:?}");
+}
+
+/// The plain `bm25` crate over the same words is what there would be without this room; it must not be better.
+#[test]
+fn the_plain_crate_is_no_better() {
+    let Some(commands) = commands("slurp/commands.jsonl", "asr") else {
+        return;
+    };
+    let index = Index::of(ALL);
+    let texts = index.docs().iter().map(|d| {
+        format!(
+            "{} {} {} {}",
+            d.name.replace(['.', '_'], " "),
+            d.summary,
+            d.parameters.join(" "),
+            d.examples.join(" ")
+        )
+    });
+    let plain =
+        bm25::SearchEngineBuilder::<u32>::with_corpus(bm25::Language::English, texts.collect::<Vec<_>>())
+            .build();
+    let served: Vec<&Command> = commands.iter().filter(|c| !c.accept.is_empty()).collect();
+    let hits = |k: usize| {
+        let found = served.iter().filter(|c| {
+            let best = plain.search(&c.text, k);
+            best.iter()
+                .any(|r| c.accept.contains(&index.docs()[r.document.id as usize].name))
+        });
+        found.count() as f32 / served.len() as f32
+    };
+    let theirs = [1, 3, 5].map(hits);
+    let ours = measure(&index, &commands, 0.0).hit_at;
+    println!("ours {ours:?}, the plain crate {theirs:?}");
+    assert!(
+        ours.iter().zip(theirs).all(|(ours, theirs)| *ours >= theirs),
+        "{ours:?} {theirs:?}"
+    );
+}
+
+#[track_caller]
+fn check(query: &str, tier: Tier, expect: &str) {
+    let found = Index::of(ALL).search(query, None, 5, MIN_SCORE);
+    let first = found.first().map(|hit| (hit.name.as_str(), hit.tier));
+    assert_eq!(first, Some((expect, tier)), "{query:?}: {found:?}");
+    assert!(found.iter().all(|hit| !hit.why.is_empty()));
+}
+
+#[test]
+fn names_come_before_words() {
+    check("mail.recent", Tier::Exact, "mail.recent");
+    check("system open app", Tier::Exact, "system.open_app");
+    check("openApp", Tier::Name, "system.open_app");
+    check("open_app", Tier::Name, "system.open_app");
+    check("contacts", Tier::Name, "contacts.search");
+    check("the contact", Tier::Name, "contacts.search");
+    check("use notes.create", Tier::Name, "notes.create");
+    check("calc evalute", Tier::Name, "calc.evaluate");
+    check("no tes create", Tier::Exact, "notes.create");
+    check("find mail sender", Tier::Bm25, "mail.recent");
+    check("newest mail", Tier::Keyword, "mail.recent");
+}
+
+#[test]
+fn sentences_are_ranked_by_their_words() {
+    check(
+        "what is the square root of one hundred and forty four please",
+        Tier::Bm25,
+        "calc.evaluate",
+    );
+    check(
+        "could you please tell me the phone number of my uncle bartholomew",
+        Tier::Bm25,
+        "contacts.search",
+    );
+    check(
+        "jot down that the zyxgrblt is in the drawer",
+        Tier::Bm25,
+        "notes.create",
+    );
+    check("launch the web browser", Tier::Bm25, "system.open_app");
+}
+
+#[test]
+fn what_nobody_serves_finds_nothing() {
+    let index = Index::of(ALL);
+    for query in [
+        "",
+        "  ",
+        "the of and",
+        "\u{202e}\0",
+        "order me a pizza with anchovies",
+        "xyzzy plugh",
+        "tell me a joke",
+    ] {
+        assert_eq!(index.search(query, None, 5, MIN_SCORE), [], "{query:?}");
+    }
+    assert_eq!(Index::build(Vec::new()).search("anything", None, 5, 0.0), []);
+}
+
+#[test]
+fn an_unknown_word_never_empties_the_answer() {
+    let index = Index::of(ALL);
+    for command in [
+        "take a note",
+        "check my email",
+        "calculate 12 times 7",
+        "open Firefox",
+    ] {
+        let with = format!("{command} brobdingnagian");
+        assert_eq!(
+            index.search(command, None, 1, 0.0)[0].name,
+            index.search(&with, None, 1, MIN_SCORE)[0].name,
+            "{with:?}"
+        );
     }
 }
 
 #[test]
-fn training_sweep() {
-    let Some(commands) = commands("train/utterances.jsonl", "say") else {
-        return;
-    };
+fn a_domain_lifts_its_tools_and_shuts_nobody_out() {
     let index = Index::of(ALL);
-    for floor in [0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6] {
-        println!("  {floor}: {:?}", measure(&index, &commands, floor));
+    let score = |domain| {
+        let found = index.search("please write a text about the garden for me", domain, 20, 0.0);
+        found.iter().find(|hit| hit.name == "notes.create").unwrap().score
+    };
+    assert!(score(Some("notes")) > score(None));
+    assert!((score(Some("system")) - score(None)).abs() < f32::EPSILON);
+}
+
+#[test]
+fn near_names_are_offered() {
+    let index = Index::of(ALL);
+    for (name, expect) in [
+        ("mail.recents", "mail.recent"),
+        ("email.recent", "mail.recent"),
+        ("contact_search", "contacts.search"),
+        ("open_application", "system.open_app"),
+        ("notes.new", "notes.create"),
+    ] {
+        assert_eq!(
+            index.nearest(name, 3)[0],
+            expect,
+            "{name}: {:?}",
+            index.nearest(name, 3)
+        );
+    }
+    assert_eq!(index.nearest("", 3), [""; 0]);
+}
+
+#[test]
+fn building_and_searching_are_quick() {
+    // A hundred tools, as the full catalogue will have.
+    let docs: Vec<Doc> = (0..100)
+        .map(|i| {
+            let entry = &ALL[i % ALL.len()];
+            Doc {
+                name: format!("{}{i}", entry.name),
+                ..Doc::from(entry)
+            }
+        })
+        .collect();
+    let start = Instant::now();
+    let index = Index::build(docs);
+    let built = start.elapsed();
+    let start = Instant::now();
+    for _ in 0..100 {
+        index.search(
+            "what is fifteen percent of two hundred please",
+            None,
+            5,
+            MIN_SCORE,
+        );
+        index.search("calender quary", None, 5, MIN_SCORE);
+    }
+    println!(
+        "100 tools: built in {built:?}, one search {:?}",
+        start.elapsed() / 200
+    );
+    // Far above what is seen, for this also runs unoptimised on busy machines.
+    assert!(
+        built.as_millis() < 500 && start.elapsed().as_secs() < 2,
+        "{built:?} {:?}",
+        start.elapsed()
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_survived_and_scores_are_in_range(text in "(\\PC|[ ._]){0,200}", domain in proptest::option::of(".{0,20}")) {
+        let index = Index::of(ALL);
+        let found = index.search(&text, domain.as_deref(), 5, 0.0);
+        prop_assert!(found.len() <= 5);
+        for hit in &found {
+            let range = match hit.tier {
+                Tier::Bm25 => 0.05..=0.79,
+                Tier::Keyword => 0.80..=0.95,
+                Tier::Name => 0.80..=0.97,
+                Tier::Exact => 1.0..=1.0,
+            };
+            prop_assert!(range.contains(&hit.score), "{hit:?}");
+        }
+        prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
+        prop_assert_eq!(&found, &Index::of(ALL).search(&text, domain.as_deref(), 5, 0.0), "not deterministic");
+        index.nearest(&text, 3);
+    }
+
+    #[test]
+    fn what_is_behind_the_bound_is_not_read(tail in "[a-z ]{1,200}") {
+        let index = Index::of(ALL);
+        let long = "please ".repeat(100);
+        prop_assert_eq!(index.search(&long, None, 5, 0.0), index.search(&format!("{long}{tail}"), None, 5, 0.0));
     }
 }

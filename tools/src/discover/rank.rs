@@ -20,6 +20,8 @@ const PARAMETER_WEIGHT: f32 = 0.5;
 const EXAMPLE_WEIGHT: f32 = 1.0;
 /// What a word that only resembles an indexed one counts, against 1 for the word itself.
 const RESEMBLANCE: f32 = 0.35;
+/// What the form of the sentence counts; it decides between tools that the words fit alike, and finds none itself.
+const FORM_WEIGHT: f32 = 1.0;
 /// What the tool's own domain adds when the query or the caller names it.
 const DOMAIN_BOOST: f32 = 0.10;
 /// The deterministic tier and the guesses at misheard words answer only queries of so few content words: on
@@ -34,7 +36,7 @@ const LOWEST: f32 = 0.05;
 const HIGHEST: f32 = 0.79;
 /// What a content word that no tool knows takes from the confidence, in units of an indexed word: it may be a name or
 /// a time, which is no evidence against a tool, or the one word that matters.
-const UNKNOWN: f32 = 0.5;
+const UNKNOWN: f32 = 0.9;
 /// The evidence at which half of the confidence is reached; one rare word of a name gives about 4.
 const HALF: f32 = 4.0;
 
@@ -77,6 +79,8 @@ struct Name {
 pub struct Query {
     words: Vec<String>,
     content: Vec<Word>,
+    /// The term for asking or ordering.
+    form: Option<usize>,
 }
 
 /// A content word of the query.
@@ -142,9 +146,11 @@ impl Ranking {
             };
             parsed.push(Word { text, term });
         }
+        let form = words::form(&words).and_then(|form| self.ids.get(form).copied());
         Query {
             words,
             content: parsed,
+            form,
         }
     }
 
@@ -229,6 +235,11 @@ impl Ranking {
                 raw[doc] += weight * share;
             }
         }
+        for &(doc, share) in query.form.map_or(&[][..], |form| &self.terms[form].postings) {
+            if raw[doc] > 0.0 {
+                raw[doc] += FORM_WEIGHT * share;
+            }
+        }
         let hinted = domain.map(|d| self.normal.stem(&d.to_lowercase()));
         for (raw, name) in raw.iter_mut().zip(&self.names) {
             let named = name.domain.is_some_and(|id| {
@@ -254,13 +265,16 @@ impl Ranking {
         if query.content.is_empty() || query.content.len() > SHORT {
             return None;
         }
+        if name.words.len() > 1 && contains(&query.words, &name.words) {
+            return Some((0.97, Tier::Name));
+        }
         let known: Option<Vec<usize>> = query
             .content
             .iter()
             .map(|w| w.term.filter(|t| t.1 == 1.0).map(|t| t.0))
             .collect();
         if let Some(known) = &known {
-            if contains(&name.stems, known) || (name.stems.len() > 1 && contains(known, &name.stems)) {
+            if contains(&name.stems, known) {
                 return Some((0.97, Tier::Name));
             }
             let in_name = known.iter().filter(|id| name.stems.contains(id)).count();
@@ -271,10 +285,10 @@ impl Ranking {
         }
         let near = [&name.joined, &name.verb]
             .into_iter()
-            .filter(|part| part.len() >= 5)
+            .filter(|part| part.len() >= 5 && could_be_near(joined, part))
             .map(|part| strsim::jaro_winkler(joined, part))
             .fold(0.0, f64::max);
-        (near >= NEAR_NAME && self.no_word_against(query, name)).then(|| (0.95 * near as f32, Tier::Name))
+        (near >= NEAR_NAME && self.no_word_against(query, name)).then_some((0.95 * near as f32, Tier::Name))
     }
 
     /// Whether every word of the query could be a word of the name: Jaro-Winkler over the whole forgives
@@ -321,7 +335,11 @@ impl Ranking {
             keywords.extend(self.add(&mut counts, &words::split(parameter), PARAMETER_WEIGHT));
         }
         for example in &doc.examples {
-            self.add(&mut counts, &words::split(example), EXAMPLE_WEIGHT);
+            let words = words::split(example);
+            self.add(&mut counts, &words, EXAMPLE_WEIGHT);
+            if let Some(form) = words::form(&words) {
+                self.add(&mut counts, &[form.to_owned()], EXAMPLE_WEIGHT);
+            }
         }
         keywords.sort_unstable();
         keywords.dedup();
@@ -402,7 +420,14 @@ fn total(counts: &HashMap<usize, f32>) -> f32 {
     ids.into_iter().map(|(_, n)| n).sum()
 }
 
+/// Whether the lengths allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
+/// when the prefix helps most, and is at most (2 + shorter / longer) / 3.
+fn could_be_near(a: &str, b: &str) -> bool {
+    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
+    shorter * 100 >= longer * 65
+}
+
 /// Whether `part` stands in `whole` as one stretch.
-fn contains(whole: &[usize], part: &[usize]) -> bool {
+fn contains<T: PartialEq>(whole: &[T], part: &[T]) -> bool {
     !part.is_empty() && whole.windows(part.len()).any(|w| w == part)
 }

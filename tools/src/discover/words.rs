@@ -40,10 +40,27 @@ pub fn clip(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Whether a word only holds a sentence together. Kept short on purpose: "on", "off", "up", "now" and "next" tell
+/// Whether a word only holds a sentence together. Kept short on purpose: "off", "up", "now" and "next" tell
 /// tools apart.
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// Whether a sentence asks or orders, as a term: "do I have a meeting" and "make a meeting" share their content words
+/// and nothing else. Nothing for a few words, which are neither.
+pub fn form(words: &[String]) -> Option<&'static str> {
+    const ASKING: &[&str] = &[
+        "am", "any", "are", "did", "do", "does", "has", "have", "how", "is", "was", "were", "what", "whats",
+        "when", "where", "which", "who", "whose", "why", "will",
+    ];
+    if words.len() < 3 {
+        return None;
+    }
+    let asks = words
+        .iter()
+        .take(2)
+        .any(|w| ASKING.binary_search(&w.as_str()).is_ok());
+    Some(if asks { "#ask" } else { "#order" })
 }
 
 /// Turns words into stems and into the class of words that sound alike.
@@ -61,9 +78,13 @@ impl Normaliser {
         }
     }
 
-    /// The Snowball stem of a lower-cased word.
+    /// The index term of a lower-cased word: its Snowball stem, or its class if the word is a value that another
+    /// request would fill differently. That "friday" stands in an example says nothing about friday.
     pub fn stem(&self, word: &str) -> String {
-        self.stemmer.stem(word).into_owned()
+        match class(word) {
+            Some(class) => class.to_owned(),
+            None => self.stemmer.stem(word).into_owned(),
+        }
     }
 
     /// The double metaphone class of a word; empty for anything but plain letters, which have no English sound.
@@ -76,13 +97,105 @@ impl Normaliser {
     }
 }
 
+/// Numbers are one term and so are times; no stem can look like these names.
+fn class(word: &str) -> Option<&'static str> {
+    if word.bytes().any(|b| b.is_ascii_digit()) || NUMBERS.binary_search(&word).is_ok() {
+        return Some("#number");
+    }
+    let word = word.strip_suffix('s').unwrap_or(word);
+    TIMES.binary_search(&word).is_ok().then_some("#time")
+}
+
+/// Sorted. Number words as a recogniser writes them.
+const NUMBERS: &[&str] = &[
+    "billion",
+    "eight",
+    "eighteen",
+    "eighty",
+    "eleven",
+    "fifteen",
+    "fifth",
+    "fifty",
+    "first",
+    "five",
+    "forty",
+    "four",
+    "fourteen",
+    "fourth",
+    "half",
+    "hundred",
+    "million",
+    "nine",
+    "nineteen",
+    "ninety",
+    "one",
+    "point",
+    "quarter",
+    "second",
+    "seven",
+    "seventeen",
+    "seventy",
+    "six",
+    "sixteen",
+    "sixty",
+    "ten",
+    "third",
+    "thirteen",
+    "thirty",
+    "thousand",
+    "three",
+    "twelve",
+    "twenty",
+    "two",
+    "zero",
+];
+
+/// Sorted, without the plural. Times that a request may name; "day", "date", "time" and "now" are left out because
+/// they are what is asked for as often as when.
+const TIMES: &[&str] = &[
+    "afternoon",
+    "am",
+    "april",
+    "august",
+    "december",
+    "evening",
+    "february",
+    "friday",
+    "january",
+    "july",
+    "june",
+    "march",
+    "midnight",
+    "monday",
+    "month",
+    "morning",
+    "night",
+    "noon",
+    "november",
+    "october",
+    "pm",
+    "saturday",
+    "september",
+    "sunday",
+    "thursday",
+    "today",
+    "tomorrow",
+    "tonight",
+    "tuesday",
+    "wednesday",
+    "week",
+    "weekend",
+    "year",
+    "yesterday",
+];
+
 /// Sorted, for binary search. Function words, and the courtesies of talking to a machine.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "d", "did", "do", "does", "doing", "for", "from", "get", "give", "go", "going", "got", "had",
     "has", "have", "hello", "hey", "hi", "how", "i", "if", "im", "in", "is", "it", "its", "just", "kindly",
-    "know", "let", "like", "ll", "m", "may", "me", "might", "mine", "must", "my", "need", "of", "okay", "or",
-    "our", "out", "please", "re", "s", "shall", "she", "should", "so", "some", "t", "tell", "thank",
+    "know", "let", "like", "ll", "m", "may", "me", "might", "mine", "must", "my", "need", "of", "okay", "on",
+    "or", "our", "out", "please", "re", "s", "shall", "she", "should", "so", "some", "t", "tell", "thank",
     "thanks", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "us",
     "ve", "very", "want", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose",
     "will", "with", "would", "you", "your",
@@ -112,7 +225,9 @@ mod tests {
 
     #[test]
     fn stop_words_can_be_searched() {
-        assert!(STOP_WORDS.is_sorted());
+        for list in [STOP_WORDS, NUMBERS, TIMES] {
+            assert!(list.is_sorted());
+        }
         assert!(is_stop_word("the") && !is_stop_word("now") && !is_stop_word("calendar"));
     }
 
@@ -122,5 +237,8 @@ mod tests {
         assert_eq!(normal.sound("calender"), normal.sound("calendar"));
         assert_eq!(normal.sound("42"), "");
         assert_eq!(normal.stem("reminders"), normal.stem("reminder"));
+        assert_eq!(normal.stem("fridays"), normal.stem("tomorrow"));
+        assert_eq!(normal.stem("7th"), normal.stem("seven"));
+        assert_ne!(normal.stem("day"), normal.stem("today"));
     }
 }
