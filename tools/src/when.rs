@@ -1,1 +1,235 @@
 //! Time expressions as people say them, resolved against a moment and a zone. Knows no tool.
+//!
+//! Text becomes tokens (`lexer`, `words`), tokens become an expression that knows nothing of today (`grammar`, `days`,
+//! `periods`, `clock`, `amount`; `expr` is its shape), and the expression becomes values for a given now (`value`, `calendar`,
+//! `span`). A new kind of expression is
+//! one parser in `grammar` and one arm in `value`.
+
+mod words;
+mod lexer;
+mod cursor;
+mod amount;
+mod clock;
+mod expr;
+mod days;
+mod periods;
+mod grammar;
+mod value;
+mod calendar;
+mod span;
+
+use jiff::{
+    Span, SpanFieldwise, Zoned,
+    civil::{Date, DateTime, Time},
+    tz::{AmbiguousOffset, TimeZone},
+};
+
+/// The longest text that is looked at, in characters.
+pub const MAX_CHARS: usize = 200;
+
+/// Resolves what somebody said, or an ISO 8601 text, against `now` and its zone.
+///
+/// # Errors
+/// `TooLong`, `NotATime` for words that are not (only) a time, `NoSuchDate` for a day that does not exist or lies
+/// outside the calendar.
+pub fn resolve(text: &str, now: &Zoned, hint: Hint) -> Result<Resolved, WhenError> {
+    let text = text.trim();
+    if text.chars().count() > MAX_CHARS {
+        return Err(WhenError::TooLong);
+    }
+    if let Some(value) = iso(text, now) {
+        return Ok(Resolved::only(value));
+    }
+    let not_a_time = || WhenError::NotATime(text.to_owned());
+    let tokens = lexer::tokens(text).ok_or_else(not_a_time)?;
+    let expression = grammar::parse(&tokens, hint).ok_or_else(not_a_time)?;
+    let mut values = value::evaluate(&expression, &value::Env { now, hint })
+        .ok_or_else(|| WhenError::NoSuchDate(text.to_owned()))?;
+    if values.is_empty() {
+        return Err(WhenError::NoSuchDate(text.to_owned()));
+    }
+    let value = values.remove(0);
+    let mut alternatives = Vec::new();
+    for other in values {
+        if other != value && !alternatives.contains(&other) {
+            alternatives.push(other);
+        }
+    }
+    let shift = match &value {
+        When::DateTime { shift, .. } => *shift,
+        _ => None,
+    };
+    Ok(Resolved {
+        value,
+        alternatives,
+        shift,
+    })
+}
+
+/// What an expression means.
+#[derive(Debug, Clone, PartialEq)]
+pub enum When {
+    /// A whole day.
+    Date(Date),
+    /// A time of day with no day said.
+    Time(Time),
+    /// A moment.
+    DateTime {
+        /// The moment, in the zone of now.
+        at: Zoned,
+        /// Set when the clock was being put forward or back then.
+        shift: Option<Shift>,
+    },
+    /// From a moment to a moment, the end exclusive; one side may be open, never both.
+    Range {
+        /// The first moment.
+        start: Option<Zoned>,
+        /// The first moment after it.
+        end: Option<Zoned>,
+    },
+    /// A length.
+    Duration {
+        /// In calendar units, to be added to a moment.
+        span: SpanFieldwise,
+        /// The nominal length: a day has 24 hours, a month 30 days, a year 365.
+        seconds: i64,
+    },
+}
+
+/// What the clocks did at a resolved moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    /// That wall time does not exist (clocks go forward); the moment is as much later as they jump.
+    Skipped,
+    /// That wall time happens twice (clocks go back); the first is meant.
+    Twice,
+}
+
+/// A resolved expression: the best reading and the others that the words allow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The best reading.
+    pub value: When,
+    /// Other readings, better ones first: "at five" in the morning, last Friday for "Friday".
+    pub alternatives: Vec<When>,
+    /// What the clocks did at `value`.
+    pub shift: Option<Shift>,
+}
+
+/// What the expression is for; it decides between readings that the words allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// When something shall happen: the coming reading wins.
+    Future,
+    /// When to put something down: as `Future`, and "to Wednesday" holds Wednesday.
+    Schedule,
+    /// When something happened: the latest reading that is over wins.
+    Past,
+    /// Where to look: as `Schedule`, and edges are taken generously ("morning" begins at 05:00, "until Friday" holds Friday).
+    Search,
+    /// How long: "thirty second" is thirty seconds, and a bare number is minutes.
+    Length,
+}
+
+/// Why an expression could not be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WhenError {
+    /// More than [`MAX_CHARS`].
+    #[error("A time must be at most {MAX_CHARS} characters long.")]
+    TooLong,
+    /// The words are not a time, or not only.
+    #[error("I do not understand the time \"{0}\".")]
+    NotATime(String),
+    /// The day does not exist.
+    #[error("There is no such date as \"{0}\".")]
+    NoSuchDate(String),
+}
+
+impl Resolved {
+    fn only(value: When) -> Resolved {
+        Resolved {
+            value,
+            alternatives: Vec::new(),
+            shift: None,
+        }
+    }
+}
+
+impl When {
+    /// The stretch of time that this covers in the zone of `now`: a day is a day long, a moment is empty, a bare time
+    /// is its next occurrence, a duration begins now.
+    pub fn stretch(&self, now: &Zoned) -> Option<(Option<Zoned>, Option<Zoned>)> {
+        let zone = now.time_zone();
+        match self {
+            When::Date(date) => Some((
+                Some(day_start(*date, zone)?),
+                Some(day_start(date.tomorrow().ok()?, zone)?),
+            )),
+            When::Time(time) => {
+                let today = in_zone(now.date().to_datetime(*time), zone)?.0;
+                let at = if today < *now {
+                    in_zone(now.date().tomorrow().ok()?.to_datetime(*time), zone)?.0
+                } else {
+                    today
+                };
+                Some((Some(at.clone()), Some(at)))
+            }
+            When::DateTime { at, .. } => Some((Some(at.clone()), Some(at.clone()))),
+            When::Range { start, end } => Some((start.clone(), end.clone())),
+            When::Duration { span, .. } => Some((Some(now.clone()), Some(now.checked_add(span.0).ok()?))),
+        }
+    }
+}
+
+/// The first moment of a day; not always midnight, since clocks may change then.
+pub fn day_start(date: Date, zone: &TimeZone) -> Option<Zoned> {
+    in_zone(date.to_datetime(Time::midnight()), zone).map(|(at, _)| at)
+}
+
+/// A wall time as a moment, with what the clocks did then: a skipped time moves forward, a doubled one is the first.
+pub fn in_zone(civil: DateTime, zone: &TimeZone) -> Option<(Zoned, Option<Shift>)> {
+    let ambiguous = zone.to_ambiguous_zoned(civil);
+    let shift = match ambiguous.offset() {
+        AmbiguousOffset::Unambiguous { .. } => None,
+        AmbiguousOffset::Gap { .. } => Some(Shift::Skipped),
+        AmbiguousOffset::Fold { .. } => Some(Shift::Twice),
+    };
+    Some((ambiguous.compatible().ok()?, shift))
+}
+
+/// ISO 8601 and RFC 9557, as models and programs write it: dates, times, moments, `PT30M`, `start/end`.
+fn iso(text: &str, now: &Zoned) -> Option<When> {
+    let first = text.as_bytes().first()?;
+    if matches!(first, b'P' | b'p') && text[1..].starts_with(|c: char| c.is_ascii_digit() || c == 'T') {
+        let span: Span = text.parse().ok()?;
+        return amount::Amount::of_span(&span)?.duration();
+    }
+    if !first.is_ascii_digit() || !text.get(4..)?.starts_with('-') {
+        return None;
+    }
+    let zone = now.time_zone();
+    let moment = |text: &str| -> Option<When> {
+        if let Ok(date) = text.parse::<Date>()
+            && text.len() == 10
+        {
+            return Some(When::Date(date));
+        }
+        if let Ok(at) = text.parse::<jiff::Timestamp>() {
+            return Some(When::DateTime {
+                at: at.to_zoned(zone.clone()),
+                shift: None,
+            });
+        }
+        let (at, shift) = in_zone(text.parse::<DateTime>().ok()?, zone)?;
+        Some(When::DateTime { at, shift })
+    };
+    if let Some((start, end)) = text.split_once('/') {
+        let start = moment(start)?.stretch(now)?.0;
+        let end = moment(end)?.stretch(now)?.0;
+        return (start < end).then_some(When::Range { start, end });
+    }
+    moment(text)
+}
+
+#[cfg(test)]
+mod tests;

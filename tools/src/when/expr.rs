@@ -1,0 +1,165 @@
+//! What was said, before anybody looks at a clock.
+
+use jiff::civil::Weekday;
+
+use super::{
+    amount::Amount,
+    clock::Clock,
+    words::{Part, Rel, Unit},
+};
+
+/// A whole expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    /// One time or stretch of time.
+    One(Parts),
+    /// From one to the other.
+    Between(Parts, Parts),
+}
+
+/// The pieces of a time, in whatever order they were said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parts {
+    pub day: Option<Day>,
+    pub period: Option<Period>,
+    pub clock: Option<Clock>,
+    pub part: Option<Part>,
+    /// "early", "late" before a part of the day.
+    pub edge: Option<Edge>,
+    /// How long it takes.
+    pub length: Option<Amount>,
+    /// "in 20 minutes", "an hour ago".
+    pub away: Option<(Amount, Direction)>,
+    pub now: bool,
+    /// The last second of the day.
+    pub day_end: bool,
+    /// A number that says not what it counts.
+    pub bare: Option<u32>,
+    pub bound: Option<Bound>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Ahead,
+    Back,
+}
+
+/// Which side of the time is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    Before,
+    After,
+    Since,
+    Until,
+}
+
+/// Which piece of a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    Start,
+    Middle,
+    End,
+    /// From its beginning to now.
+    Earlier,
+    /// From now to its end.
+    Later,
+}
+
+/// A day.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Day {
+    /// So many days from today.
+    Shift(i32),
+    Weekday {
+        rel: Option<Rel>,
+        weekday: Weekday,
+    },
+    /// By numbers; what was not said is found out. A weekday beside a day of the month alone must agree with it.
+    Numbered {
+        rel: Option<Rel>,
+        weekday: Option<Weekday>,
+        year: Option<i16>,
+        month: Option<i8>,
+        day: i8,
+    },
+    /// "the last friday of march", counted from the end when negative.
+    NthWeekday {
+        nth: i32,
+        weekday: Weekday,
+        within: Box<Period>,
+    },
+    /// "the 15th day of june".
+    NthOf {
+        nth: i32,
+        within: Box<Period>,
+    },
+    /// "three weeks from tomorrow".
+    Away {
+        amount: Amount,
+        direction: Direction,
+        from: Box<Day>,
+    },
+}
+
+/// A stretch of days (or, for `Span`, of less).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Period {
+    /// "this week", "next month".
+    Unit {
+        rel: Rel,
+        unit: Unit,
+    },
+    /// "the next three days".
+    Span {
+        amount: Amount,
+        direction: Direction,
+    },
+    /// "the last two quarters", as the calendar has them.
+    Whole {
+        count: i16,
+        unit: Unit,
+        direction: Direction,
+    },
+    /// A month by name.
+    Month {
+        rel: Option<Rel>,
+        month: i8,
+        year: Option<Year>,
+    },
+    Year(i16),
+    /// Quarters and halves: `of` 4 or 2.
+    Slice {
+        nth: i8,
+        of: i8,
+        year: Option<Year>,
+    },
+    /// So many years from a first one.
+    Years {
+        first: i16,
+        count: i16,
+    },
+    WeekNumber {
+        week: i8,
+        year: Option<Year>,
+    },
+    WeekOf(Box<Day>),
+    /// "third week of january", "last 3 weeks of this year".
+    Nth {
+        nth: i32,
+        unit: Unit,
+        count: i32,
+        within: Box<Period>,
+    },
+    /// "end of march", "later this week".
+    Edge {
+        edge: Edge,
+        of: Box<Period>,
+    },
+}
+
+/// A year by number or by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Year {
+    Number(i16),
+    Rel(Rel),
+}

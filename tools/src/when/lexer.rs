@@ -1,0 +1,210 @@
+//! Text to tokens: numbers in digits and words, words, and the few signs that times are written with.
+
+use super::words;
+
+/// One token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token {
+    /// A number.
+    Number(Number),
+    /// A word in lower case.
+    Word(String),
+    /// One of `: . / - , + =`.
+    Sign(char),
+}
+
+/// A number and how it was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Number {
+    /// At most 99,999,999.
+    pub value: u32,
+    /// How many digits it was written with, leading zeros too; 0 when it was said in words.
+    pub digits: u8,
+    /// Whether it is a "third" rather than a "three".
+    pub ordinal: bool,
+    /// Whether its last word was "second", which is a unit, too.
+    pub second: bool,
+}
+
+/// Splits a text. `None` when it holds what no time has: other signs or letters, or too large a number.
+pub fn tokens(text: &str) -> Option<Vec<Token>> {
+    let pieces = join_numbers(split(text)?);
+    Some(join_words(pieces))
+}
+
+fn split(text: &str) -> Option<Vec<Token>> {
+    let text = text.to_lowercase();
+    let mut chars = text.chars().peekable();
+    let mut out: Vec<Token> = Vec::new();
+    // Whether the piece before touches this one: "3h" against "3 h".
+    let mut glued = false;
+    while let Some(c) = chars.next() {
+        match c {
+            c if c.is_whitespace() => {
+                glued = false;
+                continue;
+            }
+            '0'..='9' => {
+                let mut digits = String::from(c);
+                while let Some(d) = chars.next_if(char::is_ascii_digit) {
+                    digits.push(d);
+                }
+                if digits.len() > 8 {
+                    return None;
+                }
+                out.push(Token::Number(Number {
+                    value: digits.parse().ok()?,
+                    digits: u8::try_from(digits.len()).ok()?,
+                    ordinal: false,
+                    second: false,
+                }));
+            }
+            c if c.is_alphabetic() => {
+                let mut word = String::from(c);
+                while let Some(d) = chars.next_if(|d| d.is_alphabetic() || matches!(d, '\'' | '’')) {
+                    word.push(if d == '’' { '\'' } else { d });
+                }
+                push_word(&mut out, word, glued);
+            }
+            ':' | '.' | '/' | '-' | ',' => out.push(Token::Sign(c)),
+            '–' | '—' | '~' => out.push(Token::Sign('-')),
+            '(' | ')' | '"' | '?' | '!' | ';' => {
+                glued = false;
+                continue;
+            }
+            _ => return None,
+        }
+        glued = true;
+    }
+    while matches!(out.last(), Some(Token::Sign('.' | ','))) {
+        out.pop();
+    }
+    Some(out)
+}
+
+/// A word that touches the number before it means something else than the word alone.
+fn push_word(out: &mut Vec<Token>, word: String, glued: bool) {
+    if glued && let Some(Token::Number(number)) = out.last_mut() {
+        match word.as_str() {
+            "st" | "nd" | "rd" | "th" => {
+                number.ordinal = true;
+                return;
+            }
+            "a" => return out.push(Token::Word("am".into())),
+            "p" => return out.push(Token::Word("pm".into())),
+            _ => {
+                if let Some(unit) = words::glued_unit(&word) {
+                    return out.push(Token::Word(unit.into()));
+                }
+            }
+        }
+    }
+    out.push(Token::Word(word));
+}
+
+/// Number words to numbers: "twenty five", "two thousand and five", "nineteen hundred ninety three", "oh five".
+fn join_numbers(tokens: Vec<Token>) -> Vec<Token> {
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while at < tokens.len() {
+        if let Some((number, used)) = spoken(&tokens[at..]) {
+            out.push(Token::Number(number));
+            at += used;
+        } else {
+            out.push(tokens[at].clone());
+            at += 1;
+        }
+    }
+    out
+}
+
+fn spoken(tokens: &[Token]) -> Option<(Number, usize)> {
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    if matches!(word(0), Some("oh" | "o"))
+        && let Some((value @ 1..=9, false)) = word(1).and_then(words::number)
+    {
+        let number = Number {
+            value,
+            digits: 2,
+            ordinal: false,
+            second: false,
+        };
+        return Some((number, 2));
+    }
+    let (mut number, mut used) = below_hundred(tokens)?;
+    for (name, factor) in [("hundred", 100), ("thousand", 1000)] {
+        if number.ordinal || word(used) != Some(name) {
+            continue;
+        }
+        used += 1;
+        number.value *= factor;
+        let and = usize::from(word(used) == Some("and"));
+        if let Some((rest, more)) = tokens.get(used + and..).and_then(below_hundred) {
+            number.value += rest.value;
+            number.ordinal = rest.ordinal;
+            used += and + more;
+        }
+    }
+    Some((number, used))
+}
+
+fn below_hundred(tokens: &[Token]) -> Option<(Number, usize)> {
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => words::number(word).map(|(value, ordinal)| Number {
+            value,
+            digits: 0,
+            ordinal,
+            second: word == "second",
+        }),
+        _ => None,
+    };
+    let first = word(0)?;
+    if first.ordinal || first.value < 20 {
+        return Some((first, 1));
+    }
+    let dash = usize::from(tokens.get(1) == Some(&Token::Sign('-')));
+    match word(1 + dash) {
+        Some(unit) if (1..10).contains(&unit.value) => {
+            let value = first.value + unit.value;
+            Some((Number { value, ..unit }, 2 + dash))
+        }
+        _ => Some((first, 1)),
+    }
+}
+
+/// "a . m ." to "am", "o ' clock" and "night-time" to one word.
+fn join_words(tokens: Vec<Token>) -> Vec<Token> {
+    let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let sign = |at: usize, c: char| usize::from(tokens.get(at) == Some(&Token::Sign(c)));
+    let mut at = 0;
+    while at < tokens.len() {
+        let dot = sign(at + 1, '.');
+        let dash = sign(at + 1, '-');
+        let (joined, used) = match (word(at), word(at + 1 + dot), word(at + 1 + dash)) {
+            (Some("a"), Some("m"), _) => ("am", 2 + dot + sign(at + 2 + dot, '.')),
+            (Some("p"), Some("m"), _) => ("pm", 2 + dot + sign(at + 2 + dot, '.')),
+            (Some("o"), _, Some("clock")) => ("o'clock", 2 + dash),
+            (Some("oclock"), ..) => ("o'clock", 1),
+            (Some("day"), _, Some("time")) => ("daytime", 2 + dash),
+            (Some("night"), _, Some("time")) => ("nighttime", 2 + dash),
+            (Some("noonish"), ..) => ("noon", 1),
+            (Some("till" | "til"), ..) => ("until", 1),
+            (Some(same), ..) => (same, 1),
+            (None, ..) => {
+                out.push(tokens[at].clone());
+                at += 1;
+                continue;
+            }
+        };
+        out.push(Token::Word(joined.to_owned()));
+        at += used;
+    }
+    out
+}
