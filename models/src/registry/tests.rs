@@ -1,5 +1,7 @@
 //! The built-in list, names, and what lies in a folder.
 
+use std::io;
+
 use super::*;
 use crate::progress::Quiet;
 
