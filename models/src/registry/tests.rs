@@ -198,6 +198,13 @@ fn real_models_are_what_their_names_say() {
         assert_eq!(verified.summary, expected);
         if model.role == Role::Llm {
             let info = gguf::inspect(&verified.path).unwrap();
+            let window = info.context_length.unwrap().min(32_768);
+            let needs = gguf::estimate_memory(&info, window, 2.0) >> 20;
+            assert!(
+                (model.memory_mib * 8 / 10..=model.memory_mib).contains(&needs),
+                "{}: {needs} MiB",
+                model.id
+            );
             assert!(
                 info.chat_template
                     .is_some_and(|template| template.contains("messages"))
