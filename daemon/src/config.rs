@@ -151,6 +151,12 @@ section! {
         min_score: f64 = 0.05,
         /// Whether what you say is searched with before the model is asked.
         pre_discover: bool = true,
+        /// How sure that search must be of a tool before the model is shown it.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        show_score: f64 = 0.35,
+        /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        act_score: f64 = 0.45,
         /// How many tools one request may use.
         #[schemars(range(min = 1, max = 20))]
         max_calls: u32 = 3,

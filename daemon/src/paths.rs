@@ -97,7 +97,7 @@ impl Paths {
             create_private(folder)?;
         }
         let meta = fs::symlink_metadata(&self.run)
-            .with_context(|| format!("Could not look at the folder {}.", self.run.display()))?;
+            .with_context(|| format!("Could not look at the folder {}", self.run.display()))?;
         let me = rustix::process::geteuid().as_raw();
         ensure!(
             meta.is_dir() && meta.uid() == me,
@@ -106,7 +106,7 @@ impl Paths {
         );
         if meta.mode() & 0o077 != 0 {
             fs::set_permissions(&self.run, fs::Permissions::from_mode(0o700))
-                .with_context(|| format!("Could not close the folder {} to others.", self.run.display()))?;
+                .with_context(|| format!("Could not close the folder {} to others", self.run.display()))?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Paths {
         let xdg = |name: &str| set(name).filter(|p| p.is_absolute());
         let absolute = |name: &str, path: PathBuf| {
             std::path::absolute(&path)
-                .with_context(|| format!("{name} is {}, which leads nowhere.", path.display()))
+                .with_context(|| format!("{name} is {}, which leads nowhere", path.display()))
         };
         let mut paths = match (set("TIRO_HOME"), home.filter(|h| h.is_absolute())) {
             (Some(root), _) => Paths::under(&absolute("TIRO_HOME", root)?),
@@ -156,7 +156,7 @@ pub fn create_private(folder: &Path) -> anyhow::Result<()> {
                 folder.display()
             )
         }
-        Err(e) => Err(e).with_context(|| format!("Could not create the folder {}.", folder.display())),
+        Err(e) => Err(e).with_context(|| format!("Could not create the folder {}", folder.display())),
     }
 }
 

@@ -41,8 +41,7 @@ pub fn set(path: &Path, name: &str, value: &str) -> anyhow::Result<()> {
         }
     }
     let text = document.to_string();
-    file::parse(&text)
-        .map_err(|problems| file::complaint(path, &problems).context("Nothing was changed."))?;
+    file::parse(&text).map_err(|problems| file::complaint(path, &problems).context("Nothing was changed"))?;
     write(path, &text)
 }
 
@@ -80,7 +79,7 @@ fn typed(key: &Key, text: &str) -> Value {
 
 /// Replaces the file in one step, so that it is the old or the new one, whatever happens in between.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let failed = || format!("The config {} could not be written.", path.display());
+    let failed = || format!("The config {} could not be written", path.display());
     // A config that is a link (into a folder of dotfiles) stays one.
     let target: PathBuf = if path.is_symlink() {
         fs::canonicalize(path).with_context(failed)?

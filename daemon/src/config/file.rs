@@ -95,7 +95,7 @@ pub(super) fn complaint(path: &Path, problems: &[Problem]) -> anyhow::Error {
 
 /// The text of the file, or nothing when there is none.
 pub(super) fn text_of(path: &Path) -> anyhow::Result<Option<String>> {
-    let unreadable = || format!("The config {} cannot be read.", path.display());
+    let unreadable = || format!("The config {} cannot be read", path.display());
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
         Err(e) if e.kind() == ErrorKind::NotFound && !path.is_symlink() => return Ok(None),

@@ -1,0 +1,599 @@
+//! `tiro doctor`: checks everything that Tiro needs, says what is wrong and what to do.
+//!
+//! The checks are made once, as data; text and JSON are two prints of the same report, so they cannot disagree.
+//! Nothing is changed and nothing is created: a doctor that mends hides what was wrong.
+
+mod report;
+
+use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
+
+use models::{
+    EngineError, machine,
+    registry::{Model, Registry, State},
+};
+use tools::system::{contacts, store};
+
+use super::app::App;
+use crate::{
+    bus,
+    config::{Config, Loaded, Weights, read},
+    paths::Paths,
+    room::Clock,
+};
+use report::{Report, Section};
+
+/// Longest time for an engine to start, load and say what it runs on.
+const ENGINE_TIME: Duration = Duration::from_secs(60);
+/// Longest time for anything on a bus.
+const BUS_TIME: Duration = Duration::from_secs(3);
+/// Free space below which a download or a write is likely to fail.
+const LITTLE_SPACE: u64 = 512 << 20;
+
+/// Examines this machine and prints the report. Exit code 1 when any check failed.
+///
+/// # Errors
+/// When the report cannot be written.
+pub async fn run(json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let report = match Paths::from_env() {
+        Ok(paths) => examine(paths).await,
+        Err(error) => {
+            let mut section = Section::new("folders");
+            section.fail("home", format!("{error:#}"), "Set HOME or TIRO_HOME.");
+            Report::of(vec![section])
+        }
+    };
+    let text = if json { report.json()? } else { report.text() };
+    match out.write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => return Err(e.into()),
+        _ => {}
+    }
+    Ok(if report.ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+async fn examine(paths: Paths) -> Report {
+    let (config, settings) = config(&paths.config);
+    let app = App {
+        paths,
+        config: settings,
+        clock: Clock::Real,
+        daemon: false,
+        trace: false,
+        now: None,
+    };
+    let weights = weights(&app);
+    Report::of(vec![
+        config,
+        folders(&app.paths),
+        stores(&app),
+        weights,
+        memory(&app.config),
+        engines(&app).await,
+        daemon(&app.paths).await,
+        privacy(&app.config),
+    ])
+}
+
+/// The config file. The other checks go on with the defaults when it is wrong.
+fn config(path: &Path) -> (Section, Config) {
+    let mut section = Section::new("config");
+    let loaded = match read(path) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            section.fail(
+                "file",
+                format!("{error:#}"),
+                "Mend the file, or move it away to use the defaults.",
+            );
+            return (section, Config::default());
+        }
+    };
+    let Loaded {
+        config,
+        exists,
+        lines,
+        ..
+    } = loaded;
+    match exists {
+        true => section.ok("file", format!("{} sets {} keys.", path.display(), lines.len())),
+        false => section.info(
+            "file",
+            format!("There is no {}; every key has its default.", path.display()),
+        ),
+    }
+    for name in config.tools.core.iter().chain(&config.tools.deferred) {
+        if tools::find(name).is_none() {
+            let todo = "`tiro tools` lists the tools. Correct tools.core or tools.deferred in the config.";
+            section.warn("tools", format!("There is no tool {name}."), todo);
+        }
+    }
+    (section, config)
+}
+
+fn folders(paths: &Paths) -> Section {
+    let mut section = Section::new("folders");
+    for (name, folder) in paths.folders() {
+        match fs::metadata(folder) {
+            Ok(meta) if !meta.is_dir() => {
+                section.fail(
+                    name,
+                    format!("{} is not a folder.", folder.display()),
+                    "Move it away.",
+                );
+            }
+            Ok(_)
+                if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+                    .is_err() =>
+            {
+                // Weights that somebody else provides need not be writable.
+                let what = format!("{} cannot be written.", folder.display());
+                match name {
+                    "models" => section.info(name, what),
+                    _ => section.fail(
+                        name,
+                        what,
+                        "Make it yours with chown, or choose another with TIRO_HOME.",
+                    ),
+                }
+            }
+            Ok(meta) if meta.mode() & 0o007 != 0 && name != "models" => section.warn(
+                name,
+                format!(
+                    "{} is open to others (mode {:o}).",
+                    folder.display(),
+                    meta.mode() & 0o777
+                ),
+                format!("Run `chmod 700 {}`.", folder.display()),
+            ),
+            Ok(_) => section.ok(name, format!("{}", folder.display())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                section.info(name, format!("{} is made when it is needed.", folder.display()));
+            }
+            Err(e) => section.fail(
+                name,
+                format!("{}: {e}", folder.display()),
+                "Make it readable for you.",
+            ),
+        }
+    }
+    if let Err(error) = paths.socket() {
+        section.fail("socket", format!("{error:#}"), "Use a shorter folder.");
+    }
+    let nearest = paths.models.ancestors().find(|folder| folder.exists());
+    if let Some(space) = nearest.and_then(|folder| rustix::fs::statvfs(folder).ok()) {
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        let says = format!("{} free for models.", mib(free));
+        match free < LITTLE_SPACE {
+            true => section.warn("space", says, "Make room before you pull models."),
+            false => section.ok("space", says),
+        }
+    }
+    section
+}
+
+/// The person's own data: whether it can be read, how much there is and how much of it is broken.
+fn stores(app: &App) -> Section {
+    let mut section = Section::new("data");
+    let dirs = app.config.dirs(&app.paths);
+    let counted: [(&str, &Path, anyhow::Result<Count>); 5] = [
+        (
+            "calendars",
+            &dirs.calendars,
+            files(&dirs.calendars, "ics", Some(b"BEGIN:VCALENDAR")),
+        ),
+        (
+            "reminders",
+            &dirs.reminders,
+            files(&dirs.reminders, "ics", Some(b"BEGIN:VCALENDAR")),
+        ),
+        ("contacts", &dirs.contacts, cards(&dirs.contacts)),
+        ("notes", &dirs.notes, files(&dirs.notes, "md", None)),
+        ("mail", &dirs.mail, mail(&dirs.mail)),
+    ];
+    for (name, folder, count) in counted {
+        let place = folder.display();
+        match count {
+            Ok(Count { good: 0, broken: 0 }) => section.info(name, format!("Nothing in {place} yet.")),
+            Ok(Count { good, broken: 0 }) => section.ok(name, format!("{good} in {place}.")),
+            Ok(Count { good, broken }) => section.warn(
+                name,
+                format!("{good} in {place}, and {broken} that cannot be read."),
+                "They are left out until they are mended. Run `tiro -vv` with a question about them to see which.",
+            ),
+            Err(error) => section.fail(name, format!("{error:#}"), "Make the folder readable for you."),
+        }
+    }
+    section
+}
+
+struct Count {
+    good: usize,
+    broken: usize,
+}
+
+/// Files of one kind below a folder; those that lack the mark of their kind are broken.
+fn files(folder: &Path, extension: &str, mark: Option<&[u8]>) -> anyhow::Result<Count> {
+    let bounds = store::Bounds {
+        depth: 2,
+        entries: 100_000,
+        file_links: true,
+    };
+    let mut count = Count { good: 0, broken: 0 };
+    for path in store::walk(folder, bounds)?.files {
+        if path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case(extension))
+        {
+            let good = store::read_bounded(&path, 16 << 20).is_ok_and(|bytes| {
+                mark.is_none_or(|mark| bytes.windows(mark.len()).any(|w| w.eq_ignore_ascii_case(mark)))
+            });
+            *if good { &mut count.good } else { &mut count.broken } += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn cards(folder: &Path) -> anyhow::Result<Count> {
+    let (contacts, broken) = contacts::read(folder)?;
+    Ok(Count {
+        good: contacts.len(),
+        broken,
+    })
+}
+
+/// A Maildir keeps each message as a file in `cur` or `new`, whatever it is called.
+fn mail(folder: &Path) -> anyhow::Result<Count> {
+    let bounds = store::Bounds {
+        depth: 0,
+        entries: 200_000,
+        file_links: false,
+    };
+    let mut good = 0;
+    for sub in ["cur", "new"] {
+        good += store::walk(&folder.join(sub), bounds)?.files.len();
+    }
+    Ok(Count { good, broken: 0 })
+}
+
+/// The weights that the config asks for, by their size; `tiro models verify` reads every byte.
+fn weights(app: &App) -> Section {
+    let mut section = Section::new("models");
+    for (name, chosen) in chosen(&app.config) {
+        let (model, place) = (known(chosen), &app.paths.models);
+        match (model, chosen.file()) {
+            (Some(model), _) => {
+                let (id, pull) = (&model.id, format!("Run `tiro models pull {}`.", model.id));
+                match model.state(place) {
+                    State::Installed => section.ok(
+                        name,
+                        format!("{id}, {}, is in {}.", mib(model.bytes), place.display()),
+                    ),
+                    State::Missing => {
+                        section.fail(name, format!("{id} is not in {}.", place.display()), pull)
+                    }
+                    State::Partial { bytes } => {
+                        section.fail(
+                            name,
+                            format!("{id} is not complete: {} of {}.", mib(bytes), mib(model.bytes)),
+                            pull,
+                        );
+                    }
+                    State::WrongSize { bytes } => section.fail(
+                        name,
+                        format!("{id} has {bytes} bytes and should have {}.", model.bytes),
+                        format!("Run `tiro models remove {id}` and `tiro models pull {id}`."),
+                    ),
+                }
+            }
+            (None, Some(file)) => match fs::metadata(&file) {
+                Ok(meta) if meta.len() == 0 => {
+                    section.fail(
+                        name,
+                        format!("{} is empty.", file.display()),
+                        "Copy the model again.",
+                    );
+                }
+                Ok(meta) => section.ok(name, format!("{}, {}.", file.display(), mib(meta.len()))),
+                Err(e) => section.fail(
+                    name,
+                    format!("{}: {e}", file.display()),
+                    format!("Correct {name}.model in the config, or put the file there."),
+                ),
+            },
+            (None, None) => section.fail(
+                name,
+                format!("There is no model called {}.", chosen.as_str()),
+                format!("`tiro models list` shows all. Correct {name}.model in the config."),
+            ),
+        }
+    }
+    section
+}
+
+fn chosen(config: &Config) -> [(&'static str, &Weights); 2] {
+    [("llm", &config.llm.model), ("stt", &config.stt.model)]
+}
+
+fn known(weights: &Weights) -> Option<Model> {
+    let registry = Registry::builtin();
+    weights
+        .file()
+        .is_none()
+        .then(|| registry.find(weights.as_str()).ok().cloned())
+        .flatten()
+}
+
+fn memory(config: &Config) -> Section {
+    let mut section = Section::new("memory");
+    let needed: u64 = chosen(config)
+        .into_iter()
+        .map(|(_, weights)| match (known(weights), weights.file()) {
+            (Some(model), _) => model.memory_mib << 20,
+            (None, Some(file)) => fs::metadata(file).map_or(0, |meta| meta.len()),
+            (None, None) => 0,
+        })
+        .sum();
+    match machine::available_memory() {
+        Some(free) => {
+            let says = format!(
+                "{} free, about {} needed while both models are loaded.",
+                mib(free),
+                mib(needed)
+            );
+            match free < needed {
+                true => section.warn("free", says, "Choose a smaller model, or a smaller llm.context."),
+                false => section.ok("free", says),
+            }
+        }
+        None => section.info(
+            "free",
+            format!(
+                "About {} needed; this system does not say what is free.",
+                mib(needed)
+            ),
+        ),
+    }
+    section.info("cores", format!("{} to compute with.", machine::cores()));
+    section
+}
+
+/// Starts both engines: only a model that is loaded can say what it runs on.
+async fn engines(app: &App) -> Section {
+    let mut section = Section::new("engines");
+    match app.llm() {
+        Ok(llm) => {
+            let info = tokio::time::timeout(ENGINE_TIME, llm.info()).await;
+            let rss = llm.stats().rss;
+            engine(&mut section, "llm", info, |i| {
+                let what = format!(
+                    "{} ({}, window of {} tokens) on {}",
+                    i.name, i.architecture, i.context, i.device
+                );
+                (format!("{what}; {} resident.", mib(rss)), i.sandbox)
+            });
+        }
+        Err(error) => section.fail("llm", format!("{error:#}"), "See models above."),
+    }
+    match app.stt() {
+        Ok(stt) => {
+            let info = tokio::time::timeout(ENGINE_TIME, stt.info()).await;
+            let rss = stt.stats().rss;
+            engine(&mut section, "stt", info, |i| {
+                (
+                    format!("whisper {} on {}; {} resident.", i.name, i.device, mib(rss)),
+                    i.sandbox,
+                )
+            });
+        }
+        Err(error) => section.fail("stt", format!("{error:#}"), "See models above."),
+    }
+    section
+}
+
+fn engine<I>(
+    section: &mut Section,
+    name: &'static str,
+    info: Result<Result<I, EngineError>, tokio::time::error::Elapsed>,
+    words: impl FnOnce(I) -> (String, String),
+) {
+    match info {
+        Ok(Ok(info)) => {
+            let (says, sandbox) = words(info);
+            section.ok(name, says);
+            match sandbox.starts_with("none") {
+                true => section.warn(
+                    "sandbox",
+                    format!("tiro-{name} runs without one ({sandbox})."),
+                    "A kernel with Landlock (Linux 5.13 or later) confines it.",
+                ),
+                false => section.ok("sandbox", format!("tiro-{name} is confined: {sandbox}.")),
+            }
+        }
+        Ok(Err(error)) => {
+            let todo = match &error {
+                EngineError::NoEngine { .. } => "Build the engines with `cargo xtask setup`.",
+                EngineError::NoModel { .. } => "Run `tiro models pull`.",
+                EngineError::BadModel { .. } => "Run `tiro models verify`, or choose another model.",
+                EngineError::TooLittleMemory { .. } => "Choose a smaller model, or a smaller llm.context.",
+                _ => "Run it again with -vv to see the engine's own words.",
+            };
+            section.fail(name, format!("{error}."), todo);
+        }
+        Err(_) => section.fail(
+            name,
+            format!("tiro-{name} did not start within {} s.", ENGINE_TIME.as_secs()),
+            "Close other programs, or choose a smaller model.",
+        ),
+    }
+}
+
+async fn daemon(paths: &Paths) -> Section {
+    let mut section = Section::new("daemon");
+    if let Ok(socket) = paths.socket() {
+        match tokio::time::timeout(BUS_TIME, bus::client(&socket)).await {
+            Ok(Ok(Some(_))) => section.ok("running", format!("It answers on {}.", socket.display())),
+            Ok(Ok(None)) => section.info(
+                "running",
+                "No; every command then does its work itself. `tiro daemon` starts it.",
+            ),
+            Ok(Err(error)) => section.warn("running", format!("{error:#}"), "Restart the daemon."),
+            Err(_) => section.warn("running", "It does not answer.", "Restart the daemon."),
+        }
+    }
+    match tokio::time::timeout(BUS_TIME, zbus::Connection::session()).await {
+        Ok(Ok(_)) => section.ok("session bus", "There is one."),
+        Ok(Err(_)) | Err(_) => {
+            section.info(
+                "session bus",
+                "There is none, so the daemon is reached by its socket only.",
+            );
+        }
+    }
+    section
+}
+
+fn privacy(config: &Config) -> Section {
+    let mut section = Section::new("privacy");
+    section.ok(
+        "network",
+        "Nothing leaves this machine. Only `tiro models pull` uses the network.",
+    );
+    match config.privacy.trace {
+        true => section.info(
+            "trace",
+            format!(
+                "Requests are kept with their words for {}.",
+                config.privacy.retention
+            ),
+        ),
+        false => section.ok("trace", "Off: no request is kept with its words."),
+    }
+    section
+}
+
+fn mib(bytes: u64) -> String {
+    match bytes >> 20 {
+        0..10_000 => format!("{} MiB", bytes.div_ceil(1 << 20)),
+        mib => format!("{} GiB", mib >> 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// The report on a home, as one line of `section.check severity` each, and its text.
+    async fn report(home: &Path) -> (Vec<String>, String) {
+        let mut paths = Paths::under(home);
+        // Never the engines of the machine that runs the tests.
+        fs::create_dir_all(home.join("engines")).unwrap();
+        if !paths.config.exists() {
+            fs::write(
+                &paths.config,
+                format!("[engines]\ndir = {:?}\n", home.join("engines")),
+            )
+            .unwrap();
+        }
+        paths.models = home.join("models");
+        let report = examine(paths).await;
+        let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+        assert_eq!(json["ok"], report.ok);
+        let mut lines = Vec::new();
+        for section in json["sections"].as_array().unwrap() {
+            for check in section["checks"].as_array().unwrap() {
+                let (name, severity) = (
+                    check["name"].as_str().unwrap(),
+                    check["severity"].as_str().unwrap(),
+                );
+                lines.push(format!("{}.{name} {severity}", section["name"].as_str().unwrap()));
+                assert!(!check["says"].as_str().unwrap().is_empty());
+                assert_eq!(
+                    check.get("todo").is_some(),
+                    matches!(severity, "warn" | "fail"),
+                    "{check}"
+                );
+                assert!(report.text().contains(name));
+            }
+        }
+        (lines, report.text())
+    }
+
+    #[tokio::test]
+    async fn a_new_home_lacks_models_and_nothing_else_is_wrong() {
+        let home = tempfile::tempdir().unwrap();
+        let (lines, text) = report(home.path()).await;
+        for expect in [
+            "config.file ok",
+            "folders.data info",
+            "data.calendars info",
+            "models.llm fail",
+            "models.stt fail",
+            "daemon.running info",
+            "privacy.network ok",
+        ] {
+            assert!(
+                lines.iter().any(|line| line == expect),
+                "no {expect} in {lines:?}"
+            );
+        }
+        assert!(text.contains("tiro models pull whisper-base"), "{text}");
+        // Looking changes nothing.
+        assert!(!home.path().join("data").exists() && !home.path().join("run").exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().join(path);
+        for folder in ["data/contacts/a", "data/calendars/a", "state", "models"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(
+            at("data/contacts/a/good.vcf"),
+            "BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Ada\r\nN:;Ada;;;\r\nEND:VCARD\r\n",
+        )
+        .unwrap();
+        fs::write(at("data/contacts/a/bad.vcf"), [0xff; 30]).unwrap();
+        fs::write(at("data/calendars/a/bad.ics"), "nothing").unwrap();
+        fs::set_permissions(at("state"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(at("cache"), "").unwrap();
+        fs::write(at("empty.gguf"), "").unwrap();
+        let engines = at("engines");
+        fs::write(
+            at("config.toml"),
+            format!("[llm]\nmodel = {:?}\n[stt]\nmodel = \"bse\"\n[tools]\ncore = [\"no.such\"]\n[engines]\ndir = {engines:?}\n", at("empty.gguf")),
+        )
+        .unwrap();
+        let (lines, text) = report(home.path()).await;
+        for expect in [
+            "config.tools warn",
+            "folders.state warn",
+            "folders.cache fail",
+            "data.contacts warn",
+            "data.calendars warn",
+            "models.llm fail",
+            "models.stt fail",
+            "engines.llm fail",
+            "engines.stt fail",
+        ] {
+            assert!(
+                lines.iter().any(|line| line == expect),
+                "no {expect} in {lines:?}\n{text}"
+            );
+        }
+        assert!(
+            text.contains("1 in ") && text.contains("and 1 that cannot be read"),
+            "{text}"
+        );
+
+        fs::write(at("config.toml"), "[llm]\nmodle = 1\n").unwrap();
+        let (lines, text) = report(home.path()).await;
+        assert!(lines.contains(&"config.file fail".to_owned()));
+        assert!(text.contains("Did you mean model?"), "{text}");
+    }
+}
