@@ -1,2 +1,5 @@
 //! The `tiro` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    daemon::cli::main()
+}

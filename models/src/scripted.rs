@@ -143,6 +143,11 @@ impl Llm for ScriptedLlm {
                 self.info.context
             )));
         }
+        if request.max_tokens == 0 {
+            // Only evaluates the prompt ahead of time: nothing is written, so the script does not move on.
+            lock(&self.seen).held = prompt;
+            return Ok(Generated { text: String::new(), end: End::Length, usage: Usage::default() });
+        }
         let reply = (lock(&self.script))(&joined(&request.prompt));
         let usage = {
             let mut seen = lock(&self.seen);

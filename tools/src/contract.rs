@@ -83,6 +83,8 @@ pub struct Ctx {
     pub dirs: Dirs,
     /// The discovery index over all tools, foreign ones too.
     pub index: Arc<Index>,
+    /// Whether a daemon runs that will ring what is set now.
+    pub daemon: bool,
 }
 
 /// The person's data, one folder a kind; each can be set in the config.
@@ -267,6 +269,8 @@ fn schema_of<T: Tool>() -> Value {
         .to_value();
     tidy_schema(&mut schema);
     if let Some(object) = schema.as_object_mut() {
+        // What the type itself is documented as is for readers of the code; the model has the summary.
+        object.shift_remove("description");
         object
             .entry("properties")
             .or_insert_with(|| Value::Object(serde_json::Map::new()));

@@ -2,9 +2,13 @@
 
 pub mod store;
 pub mod plain;
+pub mod speech;
 pub mod heard;
+pub mod vdir;
+pub mod calendar;
 pub mod contacts;
 pub mod mail;
 pub mod notes;
 pub mod apps;
 pub mod sums;
+pub mod timers;

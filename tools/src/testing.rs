@@ -16,6 +16,7 @@ pub fn ctx(root: &Path) -> Ctx {
         now: "2026-11-23T09:30:00[Europe/Berlin]".parse().unwrap(),
         dirs: Dirs::under(root),
         index: Arc::new(Index::of(crate::ALL)),
+        daemon: true,
     }
 }
 

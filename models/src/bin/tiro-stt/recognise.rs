@@ -18,8 +18,9 @@ const BINDING: &str = "whisper-rs 0.16.0";
 
 /// Encoder positions a second.
 const POSITIONS: f32 = 50.0;
-/// Encoder positions beyond the end of the clip. Without them the decoder does not see that speech ends, and loops.
-const MARGIN: f32 = 64.0;
+/// Encoder positions beyond the end of the clip, first look and second. The fewer, the more often the decoder does
+/// not see that speech ends, and loops; the more, the longer every clip takes.
+const MARGINS: [f32; 2] = [64.0, 256.0];
 /// Encoder positions of the whole window, 30 s.
 const WINDOW: u32 = 1500;
 /// A mean log-probability below which a result counts as unsure. Whisper's own limit for trying again is -1.
@@ -59,7 +60,8 @@ impl Seen {
     }
 
     fn doubtful(&self) -> bool {
-        self.sureness < UNSURE || ghosts::repeats(&self.text())
+        // A decoder that ran into its limit leaves nothing behind; neither does a window that was too narrow.
+        self.sureness < UNSURE || self.segments.is_empty() || ghosts::repeats(&self.text())
     }
 }
 
@@ -88,7 +90,9 @@ impl Recogniser {
             });
         }
         let mut params = WhisperContextParameters::default();
-        params.use_gpu(load.gpu).flash_attn(true);
+        // Flash attention in whisper.cpp reads its padding to 256 positions, which holds the clip before this one
+        // once windows differ in length.
+        params.use_gpu(load.gpu).flash_attn(false);
         drop(nativelog::take_last_error());
         let loaded = WhisperContext::new_with_params(path, params).and_then(|context| context.create_state());
         let state = loaded.map_err(|e| bad(format!("{}.", nativelog::take_last_error().unwrap_or(e.to_string()))))?;
@@ -130,16 +134,18 @@ impl Recogniser {
             return Ok(transcript);
         }
 
-        let (first, doubt_allowed) = first_look(seconds, request.audio_ctx);
-        let language = self.language(request, &samples, &first, reply)?;
+        let looks = looks(seconds, request.audio_ctx);
+        let language = self.language(request, &samples, &looks[0], reply)?;
         let prompt = request.prompt.as_deref().unwrap_or_default();
-        let mut seen = self.look(&first, &samples, &language, prompt, reply)?;
-        if doubt_allowed && seen.doubtful() {
+        let mut seen = self.look(&looks[0], &samples, &language, prompt, reply)?;
+        for look in &looks[1..] {
+            if !seen.doubtful() {
+                break;
+            }
             transcript.retried = true;
-            let full = Look { audio_ctx: 0, fallback: true, ..first };
-            seen = self.look(&full, &samples, &language, prompt, reply)?;
+            seen = self.look(look, &samples, &language, prompt, reply)?;
         }
-        if !first.windows {
+        if !looks[0].windows {
             // Segments of one window are certain only now; those of several were sent as they came.
             seen.segments.iter().for_each(|segment| reply.part(segment.clone()));
         }
@@ -165,7 +171,7 @@ impl Recogniser {
         }
         // whisper.cpp detects with the window of the request before. A request for a tenth of a second does nothing
         // but set the window.
-        let mut params = self.params(look, "en", "", reply);
+        let mut params = self.params(look, 1.0, "en", "", reply);
         params.set_duration_ms(100);
         self.full(params, samples, reply)?;
         let threads = usize::try_from(self.threads).unwrap_or(1);
@@ -181,7 +187,8 @@ impl Recogniser {
         prompt: &str,
         reply: &Reply<SttDialect>,
     ) -> Result<Seen, EngineError> {
-        let mut params = self.params(look, language, prompt, reply);
+        let seconds = samples.len() as f32 / SAMPLE_RATE as f32;
+        let mut params = self.params(look, seconds, language, prompt, reply);
         if look.windows {
             let (send, prompt) = (reply.sender(), prompt.to_owned());
             params.set_segment_callback_safe_lossy(move |data: SegmentCallbackData| {
@@ -189,12 +196,13 @@ impl Recogniser {
             });
         }
         self.full(params, samples, reply)?;
-        Ok(self.seen(prompt, samples.len() as f32 / SAMPLE_RATE as f32))
+        Ok(self.seen(prompt, seconds))
     }
 
     fn params<'a>(
         &self,
         look: &Look,
+        seconds: f32,
         language: &'a str,
         prompt: &str,
         reply: &Reply<SttDialect>,
@@ -204,8 +212,11 @@ impl Recogniser {
         params.set_language(Some(language));
         params.set_audio_ctx(i32::try_from(look.audio_ctx.min(WINDOW)).unwrap_or(0));
         params.set_no_context(true);
-        params.set_no_timestamps(!look.windows);
         params.set_single_segment(!look.windows);
+        if !look.windows {
+            // Nobody speaks eight tokens a second; a loop would go on for hundreds.
+            params.set_max_tokens((seconds * 8.0) as i32 + 24);
+        }
         params.set_temperature_inc(if look.fallback { 0.2 } else { 0.0 });
         params.set_print_special(false);
         params.set_print_progress(false);
@@ -251,23 +262,26 @@ impl Recogniser {
                 });
             }
         }
-        Seen { segments, sureness: if count > 0.0 { sum / count } else { 0.0 } }
+        let sureness = if count > 0.0 { sum / count } else { 0.0 };
+        tracing::debug!(sureness, count, segments = segments.len(), "looked");
+        Seen { segments, sureness }
     }
 }
 
-/// The window for a clip, and whether a doubtful result is worth a second look.
-fn first_look(seconds: f32, wanted: Option<u32>) -> (Look, bool) {
-    let trimmed = (seconds * POSITIONS + MARGIN).ceil() as u32;
-    let audio_ctx = wanted.unwrap_or(trimmed);
-    // Encoding is cheap beside a fallback; only where the whole window is in view already it is the better second look.
-    let whole = audio_ctx == 0 || audio_ctx >= WINDOW;
-    let windows = seconds * POSITIONS >= WINDOW as f32;
-    let look = Look {
-        audio_ctx: if whole || windows { 0 } else { audio_ctx },
-        windows,
-        fallback: whole || windows,
-    };
-    (look, wanted.is_none() && !whole && !windows)
+/// How to look at a clip: first with a narrow window, and while the result is doubtful with wider ones.
+fn looks(seconds: f32, wanted: Option<u32>) -> Vec<Look> {
+    let positions = seconds * POSITIONS;
+    let windows = positions >= WINDOW as f32;
+    let whole = Look { audio_ctx: 0, windows, fallback: true };
+    let narrow = |audio_ctx| Look { audio_ctx, windows: false, fallback: false };
+    match wanted {
+        Some(audio_ctx) if (1..WINDOW).contains(&audio_ctx) && !windows => vec![narrow(audio_ctx)],
+        Some(_) => vec![whole],
+        None => {
+            let trimmed = MARGINS.iter().map(|margin| (positions + margin).ceil() as u32);
+            trimmed.filter(|audio_ctx| *audio_ctx < WINDOW).map(narrow).chain([whole]).collect()
+        }
+    }
 }
 
 /// What of a segment somebody said.

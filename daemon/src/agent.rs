@@ -1,0 +1,534 @@
+//! The agent: conversation and model output in, next step out. Pure: no async, no clock, no file, no engine.
+//!
+//! A turn is a sequence of steps. Each step is data that `turn.rs` carries out and answers with the next input,
+//! so every dialogue can be tested in microseconds and replayed from a list of inputs.
+
+pub mod conversation;
+pub mod grammar;
+pub mod toolbox;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
+use serde_json::Value;
+
+use conversation::{Conversation, Exchange};
+use toolbox::Toolbox;
+use tools::discover::Match;
+
+/// What moves a turn on.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The person said or typed something; opens a turn.
+    Said {
+        /// The words.
+        text: String,
+        /// Date, time and place for the user turn; never part of the static prefix.
+        context: String,
+    },
+    /// The model wrote something.
+    Generated(String),
+    /// A tool call came to an end.
+    Did {
+        /// The call.
+        call: Call,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// What to do next.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Ask the model.
+    Generate(Ask),
+    /// Run a tool, through `act`.
+    Call(Call),
+    /// Say this; the turn is over.
+    Reply(Reply),
+}
+
+/// A prompt with the grammar of its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The whole prompt.
+    pub prompt: Vec<Piece>,
+    /// How many leading pieces are the static prefix.
+    pub static_len: usize,
+    /// GBNF.
+    pub grammar: String,
+}
+
+/// A tool call that the model decided on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// `domain.verb`; known to the toolbox.
+    pub name: String,
+    /// An object; not yet checked against the tool's own type.
+    pub arguments: Value,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It worked.
+    Done(tools::Output),
+    /// It could not, and the model may try again or the person can help.
+    Tell(String),
+    /// It could not, and nobody in the conversation can mend it. The sentence is for the person.
+    Broken(String),
+    /// The person was asked and said no.
+    Declined,
+    /// The person would have to be asked and nobody is there.
+    NeedsConfirmation(String),
+}
+
+/// The answer that ends a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// What the person hears.
+    pub text: String,
+    /// How the turn ended, for exit codes and status lines.
+    pub end: Ending,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Answered or done.
+    Done,
+    /// Could not.
+    CouldNot,
+    /// A confirmation was needed and not given.
+    NeedsConfirmation,
+}
+
+/// The knobs, all from the config.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Whether deferred tools stay out of the prompt until discovered.
+    pub lazy: bool,
+    /// Where section 3 stands.
+    pub placement: Placement,
+    /// Whether catalogue rows carry summaries.
+    pub catalog_summaries: bool,
+    /// Whether the person's words go through the index before the first step.
+    pub pre_discover: bool,
+    /// At most this many tools are loaded ahead.
+    pub top_k: usize,
+    /// How well the person's words must fit a tool before it is loaded ahead.
+    pub show_score: f32,
+    /// How well they must fit some tool before the model has to call one. Small models talk about tools instead of
+    /// calling them, and they cannot tell whether to act (DESIGN section 8): that is decided here, outside the model.
+    pub act_score: f32,
+    /// Business calls a turn.
+    pub max_calls: usize,
+    /// Discover calls a turn.
+    pub max_discover: usize,
+    /// Where the answer after a successful call comes from.
+    pub answer: Answer,
+}
+
+/// Where the answer after a successful call comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The tool's own sentence, true by construction, and no second generation.
+    Tool,
+    /// The model words it, and may call another tool first.
+    Model,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            lazy: true,
+            placement: Placement::Tail,
+            catalog_summaries: false,
+            pre_discover: true,
+            top_k: 3,
+            show_score: 0.35,
+            act_score: 0.45,
+            max_calls: 3,
+            max_discover: 3,
+            answer: Answer::Tool,
+        }
+    }
+}
+
+/// A call whose arguments do not fit, or that names no tool, may be repaired this often in a turn. More attempts
+/// of a small model only repeat the mistake while the person waits.
+const MAX_MISTAKES: usize = 2;
+
+/// A tool is loaded ahead when it fits at least this share as well as the best one.
+const NEAR_BEST: f32 = 0.8;
+
+/// Characters of one tool result that the model sees.
+const MAX_RESULT: usize = 1_600;
+
+/// The agent of one conversation.
+pub struct Agent {
+    settings: Settings,
+    renderer: Renderer,
+    toolbox: Toolbox,
+    talk: Conversation,
+    turn: Turn,
+}
+
+/// What a turn has used up so far.
+#[derive(Default)]
+struct Turn {
+    calls: usize,
+    discovers: usize,
+    mistakes: usize,
+    seen: HashSet<String>,
+    searched: HashSet<String>,
+    /// Whether the next answer must be a call.
+    must_call: bool,
+    /// What the last failed call told; the answer when the model only has words left.
+    told: Option<String>,
+    /// The last thing that was really done.
+    did: Option<String>,
+}
+
+impl Agent {
+    /// An agent with an empty conversation.
+    pub fn new(settings: Settings, renderer: Renderer, toolbox: Toolbox) -> Agent {
+        let talk = Conversation::default();
+        Agent {
+            settings,
+            renderer,
+            toolbox,
+            talk,
+            turn: Turn::default(),
+        }
+    }
+
+    /// The next step.
+    pub fn step(&mut self, input: Input) -> Step {
+        match input {
+            Input::Said { text, context } => self.said(text, context),
+            Input::Generated(text) => self.generated(&text),
+            Input::Did { call, outcome } => self.did(&call, outcome),
+        }
+    }
+
+    /// Whether text that somebody else wrote is in the conversation. While it is, every write asks the person.
+    pub fn tainted(&self) -> bool {
+        self.talk.tainted()
+    }
+
+    /// Everything that the person said in this conversation, newest last.
+    pub fn said_words(&self) -> Vec<&str> {
+        self.talk.said()
+    }
+
+    /// The tools that this agent knows.
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// Forgets the conversation and unloads what was discovered.
+    pub fn forget(&mut self) {
+        self.talk = Conversation::default();
+        self.toolbox.unload_all();
+        self.turn = Turn::default();
+    }
+
+    /// Closes a turn that was interrupted, so that the next one starts from a well-formed conversation.
+    /// What was done stays in it; a turn in which nothing was done leaves no trace.
+    pub fn interrupt(&mut self) {
+        match self.turn.did.take() {
+            Some(said) => self.talk.close(said),
+            None => self.talk.drop_open(),
+        }
+    }
+
+    /// Drops the oldest finished turn and renders the prompt again; `None` when only the open turn is left.
+    /// Schemas that were discovered there move to the next turn: trimming never takes a section away.
+    pub fn trim(&mut self) -> Option<Ask> {
+        let dropped = self.talk.drop_oldest();
+        self.forget_unshown();
+        dropped.then(|| self.ask())
+    }
+
+    /// The static prefix as it is now: what is prepared before anybody speaks.
+    pub fn prefix(&self) -> Vec<Piece> {
+        let rendered = self.renderer.render(&self.sections(), &[]);
+        rendered.pieces.into_iter().take(rendered.static_len).collect()
+    }
+
+    /// The static prefix without its catalogue, to tell what section 2 costs.
+    pub fn core_prefix(&self) -> Vec<Piece> {
+        let sections = Sections {
+            catalog: Vec::new(),
+            ..self.sections()
+        };
+        let rendered = self.renderer.render(&sections, &[]);
+        rendered.pieces.into_iter().take(rendered.static_len).collect()
+    }
+
+    /// The conversation so far, to be evaluated while nobody waits.
+    pub fn transcript(&self) -> Vec<Piece> {
+        self.renderer
+            .render(&self.sections(), &self.talk.messages())
+            .pieces
+    }
+
+    fn said(&mut self, text: String, context: String) -> Step {
+        self.interrupt();
+        self.forget_unshown();
+        let fit = self.toolbox.rank(&text);
+        let must_call = fit
+            .first()
+            .is_some_and(|best| best.score >= self.settings.act_score);
+        self.turn = Turn {
+            must_call,
+            ..Turn::default()
+        };
+        let discovered = self.pre_discover(fit);
+        self.talk.open(Exchange::new(Message::User {
+            text,
+            context,
+            discovered,
+        }));
+        Step::Generate(self.ask())
+    }
+
+    /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
+    /// fits much worse than the best one only costs tokens.
+    fn pre_discover(&mut self, fit: Vec<Match>) -> Vec<prompts::Card> {
+        if !self.settings.lazy || !self.settings.pre_discover {
+            return Vec::new();
+        }
+        let best = fit.first().map_or(0.0, |hit| hit.score);
+        let enough = self.settings.show_score.max(best * NEAR_BEST);
+        let near = fit
+            .into_iter()
+            .take(self.settings.top_k)
+            .filter(|hit| hit.score >= enough);
+        self.load(near.map(|hit| hit.name).collect())
+    }
+
+    fn generated(&mut self, text: &str) -> Step {
+        match self.renderer.dialect().parse(text) {
+            Ok(Parsed::Text(words)) => self.answered(&words),
+            Ok(Parsed::Call { name, arguments }) => {
+                let frame = self.renderer.dialect().frame();
+                let known = prompts::dialect::restore_name(&frame, &name, self.toolbox.names());
+                let name = known.map_or(name.clone(), str::to_owned);
+                self.called(Call { name, arguments })
+            }
+            // The grammar lets nothing through that cannot be read, so this is a call that was cut off at the
+            // token limit. Asked again, a model at temperature 0 writes the same again.
+            Err(_) => self.give_up(),
+        }
+    }
+
+    /// The model has words instead of a call. After a failed call they could claim what did not happen,
+    /// so then the failure itself is the answer.
+    fn answered(&mut self, words: &str) -> Step {
+        let words = words.trim();
+        if let Some(told) = self.turn.told.take() {
+            return self.reply(told, Ending::CouldNot);
+        }
+        match words.is_empty() {
+            false => self.reply(words.to_owned(), Ending::Done),
+            true => match self.turn.did.clone() {
+                Some(did) => self.reply(did, Ending::Done),
+                None => self.reply(words::no_answer(), Ending::CouldNot),
+            },
+        }
+    }
+
+    fn called(&mut self, call: Call) -> Step {
+        let Some(entry) = self.toolbox.find(&call.name) else {
+            let near = self.toolbox.nearest(&call.name).join(", ");
+            let note = format!("There is no tool {}. Near it: {near}.", call.name);
+            return self.mistake(call, note);
+        };
+        if entry.name == toolbox::DISCOVER {
+            return self.discovers(call);
+        }
+        if !self.toolbox.is_loaded(entry.name) {
+            return self.just_in_time(call);
+        }
+        if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
+            let said = self.turn.told.take().or_else(|| self.turn.did.clone());
+            return self.reply(said.unwrap_or_else(words::no_answer), Ending::CouldNot);
+        }
+        if self.turn.calls >= self.settings.max_calls {
+            return self.reply(words::too_many_calls(), Ending::CouldNot);
+        }
+        self.turn.calls += 1;
+        Step::Call(call)
+    }
+
+    /// A search for tools is free of the budget of business calls, but the same capability is not searched twice,
+    /// and a conversation that holds other people's words searches with the person's words only.
+    fn discovers(&mut self, mut call: Call) -> Step {
+        if self.talk.tainted()
+            && let (Some(arguments), Some(said)) = (call.arguments.as_object_mut(), self.talk.said().last())
+        {
+            arguments.insert("query".into(), Value::from(*said));
+        }
+        let query = call
+            .arguments
+            .get("query")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let key = toolbox::search_key(query);
+        let again = !self.turn.searched.insert(key);
+        if again || self.turn.discovers >= self.settings.max_discover {
+            let note = "You searched for that already. Use what you found, or answer in words.".to_owned();
+            return self.mistake(call, note);
+        }
+        self.turn.discovers += 1;
+        Step::Call(call)
+    }
+
+    /// The model named a tool from the catalogue without its schema. The step is not wasted: the schema is loaded
+    /// and the model goes on, unless other people's words may have put the name into its head.
+    fn just_in_time(&mut self, call: Call) -> Step {
+        if self.talk.tainted() && !self.toolbox.serves(&call.name, self.talk.said().last().copied()) {
+            let note = format!("{} does not fit what the person asked for.", call.name);
+            return self.mistake(call, note);
+        }
+        let cards = self.load(vec![call.name.clone()]);
+        self.turn.mistakes += 1;
+        if self.turn.mistakes > MAX_MISTAKES {
+            return self.give_up();
+        }
+        let content = format!("{} is loaded now. Call it with its arguments.", call.name);
+        self.note(call, content, false, cards);
+        Step::Generate(self.ask())
+    }
+
+    fn did(&mut self, call: &Call, outcome: Outcome) -> Step {
+        match outcome {
+            Outcome::Done(output) => self.done(call, output),
+            Outcome::Tell(text) => {
+                self.turn.told = Some(text.clone());
+                self.mistake(call.clone(), text)
+            }
+            Outcome::Broken(sentence) => self.reply(sentence, Ending::CouldNot),
+            Outcome::Declined => self.reply(words::declined(), Ending::NeedsConfirmation),
+            Outcome::NeedsConfirmation(question) => {
+                self.reply(words::needs_confirmation(&question), Ending::NeedsConfirmation)
+            }
+        }
+    }
+
+    fn done(&mut self, call: &Call, output: tools::Output) -> Step {
+        let untrusted = self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
+        let cards = self.load(output.load.clone());
+        let content = cap(&output.data.to_string(), MAX_RESULT);
+        self.note(call.clone(), content, untrusted, cards);
+        self.turn.told = None;
+        self.turn.must_call = false;
+        if call.name == toolbox::DISCOVER {
+            return Step::Generate(self.ask());
+        }
+        self.turn.did = Some(output.say.clone());
+        match self.settings.answer {
+            Answer::Tool => self.reply(output.say, Ending::Done),
+            Answer::Model => Step::Generate(self.ask()),
+        }
+    }
+
+    /// Tells the model what was wrong and lets it try again, a few times.
+    fn mistake(&mut self, call: Call, note: String) -> Step {
+        self.turn.mistakes += 1;
+        self.turn.must_call = false;
+        if self.turn.mistakes > MAX_MISTAKES {
+            return self.give_up();
+        }
+        self.note(call, note, false, Vec::new());
+        Step::Generate(self.ask())
+    }
+
+    fn give_up(&mut self) -> Step {
+        let text = self.turn.told.take().unwrap_or_else(words::no_answer);
+        self.reply(text, Ending::CouldNot)
+    }
+
+    fn reply(&mut self, text: String, end: Ending) -> Step {
+        self.talk.close(text.clone());
+        self.turn = Turn::default();
+        Step::Reply(Reply { text, end })
+    }
+
+    /// Adds a call and its result to the open turn.
+    fn note(&mut self, call: Call, content: String, untrusted: bool, discovered: Vec<prompts::Card>) {
+        self.talk.add(Message::Call {
+            name: call.name.clone(),
+            arguments: call.arguments,
+        });
+        self.talk.add(Message::Result {
+            name: call.name,
+            content,
+            untrusted,
+            discovered,
+        });
+    }
+
+    /// Loads schemas. With placement `System` they stand in section 3, so the message that found them carries none.
+    fn load(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
+        let cards = self.toolbox.load(&names);
+        match self.settings.placement {
+            Placement::Tail => cards,
+            Placement::System => Vec::new(),
+        }
+    }
+
+    /// With placement `Tail` a schema lives in the message that found it: what no message shows is not loaded.
+    fn forget_unshown(&mut self) {
+        if self.settings.placement == Placement::Tail {
+            self.toolbox.keep_only(&self.talk.shown());
+        }
+    }
+
+    fn ask(&self) -> Ask {
+        let rendered = self.renderer.render(&self.sections(), &self.talk.messages());
+        let callable = match self.turn.must_call {
+            true => self.toolbox.ready_to_call(),
+            false => self
+                .toolbox
+                .callable(self.turn.discovers >= self.settings.max_discover),
+        };
+        let choices: Vec<_> = callable
+            .iter()
+            .map(|(name, schema)| (name.as_str(), schema))
+            .collect();
+        let words_too = !self.turn.must_call || choices.is_empty();
+        let grammar = grammar::grammar(&self.renderer.dialect().frame(), &choices, words_too);
+        Ask {
+            prompt: rendered.pieces,
+            static_len: rendered.static_len,
+            grammar,
+        }
+    }
+
+    fn sections(&self) -> Sections {
+        Sections {
+            core: self.toolbox.core_cards(),
+            catalog: self.toolbox.catalog_cards(),
+            discovered: match self.settings.placement {
+                Placement::System => self.toolbox.loaded_cards(),
+                Placement::Tail => Vec::new(),
+            },
+            placement: self.settings.placement,
+            catalog_summaries: self.settings.catalog_summaries,
+        }
+    }
+}
+
+/// Cuts at a character boundary and says so, because a model that sees half a list should know.
+fn cap(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{} [cut]", &text[..end]),
+    }
+}

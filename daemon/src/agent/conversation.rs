@@ -1,0 +1,123 @@
+//! What was said and done, turn by turn. Oldest turns go first when the window is full; sections never do.
+
+use prompts::{Card, Message};
+
+/// One turn: what the person said, what was called, what was answered.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    messages: Vec<Message>,
+}
+
+impl Exchange {
+    /// A turn that begins with this message.
+    pub fn new(first: Message) -> Exchange {
+        Exchange {
+            messages: vec![first],
+        }
+    }
+}
+
+/// The turns so far; the last one may be open.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    turns: Vec<Exchange>,
+    open: bool,
+}
+
+impl Conversation {
+    /// Opens a turn.
+    pub fn open(&mut self, exchange: Exchange) {
+        self.turns.push(exchange);
+        self.open = true;
+    }
+
+    /// Adds to the open turn.
+    pub fn add(&mut self, message: Message) {
+        if let (true, Some(turn)) = (self.open, self.turns.last_mut()) {
+            turn.messages.push(message);
+        }
+    }
+
+    /// Ends the open turn with an answer.
+    pub fn close(&mut self, answer: String) {
+        self.add(Message::Assistant(answer));
+        self.open = false;
+    }
+
+    /// Takes the open turn back. Schemas found in it move to the turn before.
+    pub fn drop_open(&mut self) {
+        if std::mem::take(&mut self.open)
+            && let Some(turn) = self.turns.pop()
+        {
+            let cards = cards_of(turn);
+            self.carry(cards, self.turns.len().saturating_sub(1));
+        }
+    }
+
+    /// Drops the oldest finished turn; false when there is none. Its schemas move to the turn after it.
+    pub fn drop_oldest(&mut self) -> bool {
+        let finished = self.turns.len() - usize::from(self.open);
+        if finished == 0 {
+            return false;
+        }
+        let turn = self.turns.remove(0);
+        self.carry(cards_of(turn), 0);
+        true
+    }
+
+    /// All messages in order.
+    pub fn messages(&self) -> Vec<Message> {
+        self.turns
+            .iter()
+            .flat_map(|t| t.messages.iter().cloned())
+            .collect()
+    }
+
+    /// Whether somebody else's words are among the results.
+    pub fn tainted(&self) -> bool {
+        let mut messages = self.turns.iter().flat_map(|t| &t.messages);
+        messages.any(|m| matches!(m, Message::Result { untrusted: true, .. }))
+    }
+
+    /// What the person said, oldest first.
+    pub fn said(&self) -> Vec<&str> {
+        let messages = self.turns.iter().flat_map(|t| &t.messages);
+        messages
+            .filter_map(|m| match m {
+                Message::User { text, .. } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Puts schemas in front of the user message of a turn. With no turn left they are gone, and `shown` says so.
+    fn carry(&mut self, mut cards: Vec<Card>, to: usize) {
+        if let Some(Message::User { discovered, .. }) =
+            self.turns.get_mut(to).and_then(|t| t.messages.first_mut())
+        {
+            cards.append(discovered);
+            *discovered = cards;
+        }
+    }
+
+    /// Names of the tools whose schemas stand in some message.
+    pub fn shown(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for message in self.turns.iter().flat_map(|t| &t.messages) {
+            if let Message::User { discovered, .. } | Message::Result { discovered, .. } = message {
+                names.extend(discovered.iter().map(|c| c.name.as_str()));
+            }
+        }
+        names
+    }
+}
+
+fn cards_of(turn: Exchange) -> Vec<Card> {
+    let mut all = Vec::new();
+    for message in turn.messages {
+        if let Message::User { discovered, .. } | Message::Result { discovered, .. } = message {
+            all.extend(discovered);
+        }
+    }
+    all
+}

@@ -1,0 +1,238 @@
+//! `org.tiro.Tiro1`, served peer to peer on the daemon's socket; only the same user may call.
+//!
+//! The interface is the one of DESIGN section 6. What it does is one event to the loop in `run.rs`.
+
+use std::{collections::HashMap, path::Path, time::Duration};
+
+use anyhow::Context as _;
+use tokio::{
+    net::{UnixListener, UnixStream},
+    sync::{mpsc, oneshot},
+};
+use zbus::{Connection, OwnedVariant, Variant, connection, fdo, interface, object_server::SignalEmitter};
+
+use crate::{
+    reply::Happening,
+    run::{Asking, Event},
+};
+
+/// Object path of the interface.
+pub const PATH: &str = "/org/tiro/Tiro1";
+
+/// Longest text or path that a call may carry.
+const MAX_TEXT: usize = 16 * 1024;
+
+/// How long a connecting client has for the handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// At most this many clients at once; a status line, a terminal or two and a key binding are four.
+const MAX_CLIENTS: usize = 32;
+
+/// The daemon's side of one client.
+struct Tiro1 {
+    events: mpsc::Sender<Event>,
+}
+
+#[interface(
+    name = "org.tiro.Tiro1",
+    proxy(
+        default_path = "/org/tiro/Tiro1",
+        default_service = "org.tiro.Tiro1",
+        visibility = "pub"
+    )
+)]
+impl Tiro1 {
+    /// Runs one turn. Options: `wav` (s, path of a recording instead of the text), `yes` (b, confirm everything),
+    /// `now` (s, pins the clock of this turn). Returns the report of the turn as JSON.
+    async fn ask(
+        &self,
+        text: String,
+        options: HashMap<String, OwnedVariant>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        if text.len() > MAX_TEXT {
+            return Err(fdo::Error::LimitsExceeded(format!(
+                "the text has more than {MAX_TEXT} bytes"
+            )));
+        }
+        let (asking, answer) = asking(text, options, connection)?;
+        self.send(Event::Ask(Box::new(asking))).await?;
+        match answer.await {
+            Ok(report) => report.map_err(fdo::Error::Failed),
+            Err(_) => Err(fdo::Error::Failed("the turn was cancelled".to_owned())),
+        }
+    }
+
+    /// Stops the turn that is running.
+    async fn cancel(&self) -> fdo::Result<()> {
+        self.send(Event::Cancel).await
+    }
+
+    /// Answers the question that is open.
+    async fn confirm(&self, yes: bool) -> fdo::Result<()> {
+        self.send(Event::Confirm(yes)).await
+    }
+
+    /// Forgets the conversation.
+    async fn forget(&self) -> fdo::Result<()> {
+        self.send(Event::Forget).await
+    }
+
+    /// The state of the daemon as JSON, in the shape of `tiro status --json`.
+    async fn status(&self) -> fdo::Result<String> {
+        let (tell, told) = oneshot::channel();
+        self.send(Event::Status(tell)).await?;
+        told.await
+            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+    }
+
+    /// The turn entered a state. `detail` is the happening as JSON, in the shape of `reply::Happening`.
+    #[zbus(signal)]
+    async fn state_changed(emitter: &SignalEmitter<'_>, state: &str, detail: &str) -> zbus::Result<()>;
+
+    /// Speech became text.
+    #[zbus(signal)]
+    async fn heard(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
+
+    /// A tool is about to run.
+    #[zbus(signal)]
+    async fn acting(emitter: &SignalEmitter<'_>, tool: &str, detail: &str) -> zbus::Result<()>;
+
+    /// The answer, or a timer that is due.
+    #[zbus(signal)]
+    async fn replied(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
+}
+
+impl Tiro1 {
+    async fn send(&self, event: Event) -> fdo::Result<()> {
+        self.events
+            .send(event)
+            .await
+            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+    }
+}
+
+fn asking(
+    text: String,
+    options: HashMap<String, OwnedVariant>,
+    connection: &Connection,
+) -> fdo::Result<(Asking, oneshot::Receiver<Result<String, String>>)> {
+    let (reply, answer) = oneshot::channel();
+    let mut asking = Asking {
+        text,
+        wav: None,
+        yes: false,
+        now: None,
+        client: connection.clone(),
+        reply,
+    };
+    for (key, value) in options {
+        match (key.as_str(), &*value) {
+            ("wav", Variant::Str(path)) if path.len() <= MAX_TEXT => asking.wav = Some(path.as_str().into()),
+            ("yes", Variant::Bool(yes)) => asking.yes = *yes,
+            ("now", Variant::Str(now)) if now.len() <= MAX_TEXT => asking.now = Some(now.as_str().to_owned()),
+            _ => {
+                return Err(fdo::Error::InvalidArgs(format!(
+                    "Ask has no option {key} of that type"
+                )));
+            }
+        }
+    }
+    Ok((asking, answer))
+}
+
+/// Sends a happening to one client as the signal that it is.
+pub async fn signal(client: &Connection, happening: &Happening) {
+    let sent = async {
+        let server = client.object_server().interface::<_, Tiro1>(PATH).await?;
+        let emitter = server.signal_emitter();
+        let detail = serde_json::to_string(happening).unwrap_or_default();
+        match happening {
+            Happening::Heard { text, .. } => Tiro1::heard(emitter, text, &detail).await,
+            Happening::Acting { tool, .. } => Tiro1::acting(emitter, tool, &detail).await,
+            Happening::Replied { text } => Tiro1::replied(emitter, text, &detail).await,
+            Happening::State { state } => Tiro1::state_changed(emitter, state.name(), &detail).await,
+            Happening::Asked { .. } => Tiro1::state_changed(emitter, "confirming", &detail).await,
+            Happening::Prepared { .. } | Happening::Generated { .. } => {
+                Tiro1::state_changed(emitter, "thinking", &detail).await
+            }
+            Happening::Did { .. } => Tiro1::state_changed(emitter, "acting", &detail).await,
+        }
+    };
+    // A client that left is no reason to end its turn: what it asked for is still done.
+    if let Err(error) = sent.await {
+        tracing::debug!(%error, "a signal reached nobody");
+    }
+}
+
+/// Takes the socket. A file that a dead daemon left is replaced; a living daemon is not.
+///
+/// # Errors
+/// When another daemon is running, or the folder cannot be written.
+pub async fn listen(socket: &Path) -> anyhow::Result<UnixListener> {
+    if UnixStream::connect(socket).await.is_ok() {
+        anyhow::bail!("another tiro daemon is running on {}", socket.display());
+    }
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot replace the socket {}", socket.display()));
+        }
+        _ => {}
+    }
+    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
+}
+
+/// Accepts clients until the task is dropped.
+pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
+    let clients = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CLIENTS));
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, say: waiting is all that helps.
+                tracing::warn!(%error, "a client could not connect");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let same_user = stream
+            .peer_cred()
+            .is_ok_and(|c| c.uid() == rustix::process::getuid().as_raw());
+        let permit = std::sync::Arc::clone(&clients).try_acquire_owned();
+        let (true, Ok(permit)) = (same_user, permit) else {
+            tracing::warn!(same_user, "a client was turned away");
+            continue;
+        };
+        let events = events.clone();
+        tokio::spawn(async move {
+            match tokio::time::timeout(HANDSHAKE, connect(stream, events)).await {
+                Ok(Ok(connection)) => connection.closed().await,
+                Ok(Err(error)) => tracing::debug!(%error, "a client did not finish the handshake"),
+                Err(_) => tracing::debug!("a client was too slow in the handshake"),
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn connect(stream: UnixStream, events: mpsc::Sender<Event>) -> anyhow::Result<Connection> {
+    let stream = stream.into_std()?;
+    Ok(connection::Builder::unix_stream(stream)
+        .server(zbus::Guid::generate())
+        .p2p()
+        .serve_at(PATH, Tiro1 { events })
+        .build()
+        .await?)
+}
+
+/// Connects to a running daemon; `None` when there is none.
+pub async fn client(socket: &Path) -> anyhow::Result<Option<Connection>> {
+    let Ok(stream) = UnixStream::connect(socket).await else {
+        return Ok(None);
+    };
+    let build = connection::Builder::unix_stream(stream.into_std()?).p2p().build();
+    let connection = tokio::time::timeout(HANDSHAKE, build)
+        .await
+        .context("the daemon does not answer")??;
+    Ok(Some(connection))
+}

@@ -1,0 +1,239 @@
+//! The command line: one file per verb. Answers on stdout, everything else on stderr;
+//! exit 0 done, 1 could not, 2 usage, 3 needs a confirmation that was not given.
+
+pub mod app;
+pub mod partner;
+pub mod ask;
+pub mod chat;
+pub mod daemon;
+pub mod transcribe;
+pub mod tools;
+pub mod discover;
+pub mod call;
+pub mod models;
+pub mod status;
+pub mod doctor;
+pub mod config;
+pub mod completions;
+pub mod world;
+
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{agent::Ending, reply::say_aside};
+use app::App;
+
+/// A voice assistant that stays on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "tiro", version, max_term_width = 100)]
+pub struct Cli {
+    /// Pretend that it is this moment, e.g. 2026-11-21T09:30 (local) or with a zone: 2026-11-21T09:30[Europe/Berlin].
+    #[arg(long, global = true, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Show each step and the times; twice also logs, three times logs everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run the daemon in the foreground.
+    Daemon,
+    /// One turn by text, or by voice with --wav.
+    Ask(AskArgs),
+    /// A conversation in the terminal. Ctrl-C stops an answer, Ctrl-D leaves.
+    Chat,
+    /// Turn a recording into text.
+    Transcribe {
+        /// A WAV file: any rate, any number of channels, PCM or float.
+        file: PathBuf,
+        /// Print {"text","segments","language","ms","rtf"}.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the tools.
+    Tools {
+        /// Print schemas and token costs as JSON.
+        #[arg(long)]
+        json: bool,
+        /// Count as if every tool stood in the prompt.
+        #[arg(long)]
+        eager: bool,
+    },
+    /// Rank tools for what somebody might say.
+    Discover(DiscoverArgs),
+    /// Run one tool directly, without a model.
+    Call {
+        /// `domain.verb`, e.g. calendar.query.
+        tool: String,
+        /// Its arguments as a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Print the tool's data as JSON.
+        #[arg(long)]
+        json: bool,
+        /// Answer yes when the tool needs a confirmation.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// The weights: what is there, get, check, remove.
+    Models {
+        /// What to do.
+        #[command(subcommand)]
+        verb: models::ModelsVerb,
+    },
+    /// How the daemon is.
+    Status {
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check everything that Tiro needs.
+    Doctor {
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The config file.
+    Config {
+        /// What to do.
+        #[command(subcommand)]
+        verb: config::ConfigVerb,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Fill empty data folders from a world file (demo and tests).
+    #[command(hide = true)]
+    World {
+        /// The world as JSON.
+        file: PathBuf,
+    },
+}
+
+/// Arguments of `tiro ask`.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// What you would say.
+    #[arg(required_unless_present = "wav", conflicts_with = "wav")]
+    pub text: Vec<String>,
+    /// A recording of what you say.
+    #[arg(long, value_name = "FILE")]
+    pub wav: Option<PathBuf>,
+    /// Print the whole turn as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Answer yes to every question.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Arguments of `tiro discover`.
+#[derive(Debug, Args)]
+pub struct DiscoverArgs {
+    /// What somebody might say.
+    #[arg(required_unless_present = "batch")]
+    pub query: Option<String>,
+    /// Read one query a line from stdin and write one JSON object a line.
+    #[arg(long, conflicts_with = "query")]
+    pub batch: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Only this domain, e.g. calendar.
+    #[arg(long)]
+    pub domain: Option<String>,
+    /// At most this many.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub top_k: u16,
+}
+
+/// Parses the command line and runs it.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say_aside(&format!("tiro: cannot start: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(async {
+        match run(cli).await {
+            Ok(code) => code,
+            Err(error) => {
+                say_aside(&format!("tiro: {error:#}"));
+                ExitCode::FAILURE
+            }
+        }
+    });
+    // A thread that still waits for a line of input would keep the process alive.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    app::log(cli.verbose);
+    // These two work on a machine where nothing else does.
+    if let Verb::Completions { shell } = cli.verb {
+        completions::run(shell, &mut std::io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Verb::Config { verb } = cli.verb {
+        return config::run(verb, &mut std::io::stdout());
+    }
+    if let Verb::Doctor { json } = cli.verb {
+        return doctor::run(json, &mut std::io::stdout()).await;
+    }
+    let mut app = App::load(cli.now.as_deref(), cli.verbose > 0)?;
+    app.daemon = matches!(cli.verb, Verb::Daemon);
+    match cli.verb {
+        Verb::Daemon => daemon::run(&app).await,
+        Verb::Ask(args) => ask::run(&app, args).await,
+        Verb::Chat => chat::run(&app).await,
+        Verb::Transcribe { file, json } => {
+            transcribe::run(&file, json, app.stt()?, &app.config.stt, &mut std::io::stdout()).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Tools { json, eager } => tools::run(&app, json, eager).await,
+        Verb::Discover(args) => discover::run(&args),
+        Verb::Call {
+            tool,
+            arguments,
+            json,
+            yes,
+        } => call::run(&app, &tool, &arguments, json, yes).await,
+        Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,
+        Verb::Status { json } => status::run(&app, json).await,
+        Verb::World { file } => world::run(&app, &file),
+        Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The exit code of a turn.
+pub fn exit_code(end: Ending) -> ExitCode {
+    match end {
+        Ending::Done => ExitCode::SUCCESS,
+        Ending::CouldNot => ExitCode::FAILURE,
+        Ending::NeedsConfirmation => ExitCode::from(3),
+    }
+}
+
+/// Writes a line to stdout: the answer. A closed pipe ends quietly, as `tiro tools | head` should.
+pub fn say(line: &str) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout().lock(), "{line}") {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

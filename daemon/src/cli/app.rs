@@ -1,0 +1,193 @@
+//! What the verbs share: paths, config, clock, and the room made of them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use models::{
+    engine::{Limits as EngineLimits, LlmConfig, LlmEngine, SttConfig, SttEngine},
+    llm::Llm,
+    protocol::KvType,
+    stt::Stt,
+};
+use prompts::Placement;
+
+use crate::{
+    agent::{Answer, Settings},
+    config::{self, Config, Discovered, Kv, Loading, Period, Weights},
+    paths::Paths,
+    room::{Clock, Limits, Parts, Room},
+};
+
+/// Paths, config and clock of this run.
+pub struct App {
+    /// Where things are.
+    pub paths: Paths,
+    /// What the person chose.
+    pub config: Config,
+    /// The time.
+    pub clock: Clock,
+    /// Whether this process is the daemon.
+    pub daemon: bool,
+    /// Whether each step is shown.
+    pub trace: bool,
+    /// `--now` as given, for a daemon that has to pin it itself.
+    pub now: Option<String>,
+}
+
+impl App {
+    /// Reads the config.
+    ///
+    /// # Errors
+    /// What is wrong with the config, the folders or `--now`.
+    pub fn load(now: Option<&str>, trace: bool) -> anyhow::Result<App> {
+        let paths = Paths::from_env()?;
+        let config = Config::load(&paths.config)?;
+        let clock = match now {
+            Some(now) => Clock::pinned(now)?,
+            None => Clock::Real,
+        };
+        Ok(App {
+            paths,
+            config,
+            clock,
+            daemon: false,
+            trace,
+            now: now.map(str::to_owned),
+        })
+    }
+
+    /// The language model; started when it is first asked.
+    ///
+    /// # Errors
+    /// When the configured model is neither an id nor a path.
+    pub fn llm(&self) -> anyhow::Result<Arc<dyn Llm>> {
+        let llm = &self.config.llm;
+        let config = LlmConfig {
+            engines_dir: self.config.engines.dir.path(),
+            model: self.weights(&llm.model)?,
+            context: llm.context,
+            threads: some(llm.threads),
+            gpu_layers: u32::try_from(llm.gpu_layers).ok(),
+            kv: match llm.kv {
+                Kv::F16 => KvType::F16,
+                Kv::Q8 => KvType::Q8_0,
+            },
+            snapshots: Some(self.paths.snapshots.clone()),
+            limits: limits(llm.idle_unload, llm.timeout),
+        };
+        Ok(Arc::new(LlmEngine::new(config)))
+    }
+
+    /// The recogniser; started when it is first asked.
+    ///
+    /// # Errors
+    /// When the configured model is neither an id nor a path.
+    pub fn stt(&self) -> anyhow::Result<Arc<dyn Stt>> {
+        let stt = &self.config.stt;
+        let config = SttConfig {
+            engines_dir: self.config.engines.dir.path(),
+            model: self.weights(&stt.model)?,
+            threads: some(stt.threads),
+            gpu: true,
+            limits: limits(stt.idle_unload, stt.timeout),
+        };
+        Ok(Arc::new(SttEngine::new(config)))
+    }
+
+    /// The file of a configured model.
+    fn weights(&self, weights: &Weights) -> anyhow::Result<PathBuf> {
+        match weights.file() {
+            Some(path) => Ok(path),
+            None => Ok(models::registry::resolve(weights.as_str(), &self.paths.models)?),
+        }
+    }
+
+    /// The knobs of the agent.
+    pub fn settings(&self) -> Settings {
+        let config = &self.config;
+        Settings {
+            lazy: config.tools.loading == Loading::Lazy,
+            placement: match config.prompt.discovered {
+                Discovered::Tail => Placement::Tail,
+                Discovered::System => Placement::System,
+            },
+            catalog_summaries: config.prompt.catalog_summaries,
+            pre_discover: config.tools.pre_discover,
+            top_k: config.tools.top_k as usize,
+            show_score: config.tools.show_score as f32,
+            act_score: config.tools.act_score as f32,
+            max_calls: config.tools.max_calls as usize,
+            max_discover: config.tools.max_discover as usize,
+            answer: match config.agent.answer {
+                config::Answer::Tool => Answer::Tool,
+                config::Answer::Model => Answer::Model,
+            },
+        }
+    }
+
+    /// What a room is made of, besides its engines.
+    pub fn parts(&self) -> Parts {
+        let config = &self.config;
+        Parts {
+            tools: tools::ALL,
+            dirs: config.dirs(&self.paths),
+            clock: self.clock.clone(),
+            daemon: self.daemon,
+            settings: self.settings(),
+            limits: Limits {
+                budget: match config.prompt.budget {
+                    0 => u32::MAX,
+                    budget => budget.saturating_sub(config.llm.max_tokens),
+                },
+                max_tokens: config.llm.max_tokens,
+                temperature: config.llm.temperature as f32,
+                generate: config.llm.timeout.get(),
+                transcribe: config.stt.timeout.get(),
+                patience: config.consent.timeout.get(),
+                language: config.stt.language.known().map(str::to_owned),
+                bias: Some(config.stt.prompt.clone()).filter(|p| !p.is_empty()),
+            },
+        }
+    }
+
+    /// A room with engines of its own.
+    ///
+    /// # Errors
+    /// As `llm` and `stt`.
+    pub fn room(&self) -> anyhow::Result<Room> {
+        Ok(Room::new(self.llm()?, self.stt()?, self.parts()))
+    }
+}
+
+/// Logs to stderr: warnings, with `-vv` more. `TIRO_LOG` takes a tracing filter.
+pub fn log(verbose: u8) {
+    let default = match verbose {
+        0 | 1 => "warn",
+        2 => "info",
+        _ => "debug",
+    };
+    let filter = std::env::var("TIRO_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    // Set twice only by tests that run verbs in one process.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
+}
+
+/// 0 in the config leaves the choice to the engine.
+fn some(count: u32) -> Option<u32> {
+    Some(count).filter(|n| *n > 0)
+}
+
+/// A period of 0 never unloads; ten years are as good as never and cannot overflow a clock.
+fn limits(idle: Period, request: Period) -> EngineLimits {
+    let idle = idle
+        .unless_zero()
+        .unwrap_or(Duration::from_secs(10 * 365 * 24 * 3600));
+    EngineLimits {
+        idle,
+        request: request.get(),
+        ..EngineLimits::default()
+    }
+}

@@ -1,0 +1,60 @@
+//! `tiro call`: run one tool directly. It goes through the same door as the model's calls.
+
+use std::{io::IsTerminal as _, process::ExitCode, sync::Arc};
+
+use anyhow::Context as _;
+use serde_json::Value;
+use tools::discover::Index;
+
+use super::{app::App, exit_code, say};
+use crate::{
+    act::{Circumstances, act},
+    agent::{Call, Ending, Outcome},
+    reply::{Terminal, say_aside},
+};
+
+/// Runs a tool and prints its sentence, or its data with `--json`.
+pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> anyhow::Result<ExitCode> {
+    let parts = app.parts();
+    let index = Arc::new(Index::of(parts.tools));
+    let Some(entry) = tools::find(tool) else {
+        let near = index.nearest(tool, 3).join(", ");
+        anyhow::bail!("there is no tool {tool}; near it: {near}");
+    };
+    let arguments: Value = serde_json::from_str(arguments).context("the arguments are not JSON")?;
+    anyhow::ensure!(
+        arguments.is_object(),
+        "the arguments must be a JSON object, such as {{\"query\": \"anna\"}}"
+    );
+    let call = Call {
+        name: tool.to_owned(),
+        arguments,
+    };
+    let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let mut front = Terminal {
+        verbose: false,
+        yes,
+        interactive,
+    };
+    let patience = parts.limits.patience;
+    let around = Circumstances {
+        ctx: parts.ctx(&index),
+        tainted: false,
+        said: &[],
+        patience,
+    };
+    let (text, end) = match act(entry, &call, around, &mut front).await {
+        Outcome::Done(output) => {
+            say(&if json { output.data.to_string() } else { output.say })?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Outcome::Tell(text) | Outcome::Broken(text) => (text, Ending::CouldNot),
+        Outcome::Declined => (prompts::words::declined(), Ending::NeedsConfirmation),
+        Outcome::NeedsConfirmation(question) => (
+            prompts::words::needs_confirmation(&question),
+            Ending::NeedsConfirmation,
+        ),
+    };
+    say_aside(&text);
+    Ok(exit_code(end))
+}

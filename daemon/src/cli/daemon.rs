@@ -1,0 +1,40 @@
+//! `tiro daemon`: the daemon in the foreground.
+
+use std::process::ExitCode;
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+use super::app::App;
+use crate::{
+    bus,
+    reply::say_aside,
+    run::{Daemon, Event},
+};
+
+/// Runs until SIGTERM or Ctrl-C.
+pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
+    app.paths.create()?;
+    let socket = app.paths.socket()?;
+    let listener = bus::listen(&socket).await?;
+    let (events, inbox) = mpsc::channel(64);
+    let daemon = Daemon::new(app.room()?, events.clone());
+    let serving = tokio::spawn(bus::serve(listener, events.clone()));
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stopping = tokio::spawn(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        let _ = events.send(Event::Stop).await;
+    });
+    say_aside(&format!("Tiro listens on {}.", socket.display()));
+    daemon.run(inbox).await;
+    serving.abort();
+    stopping.abort();
+    // The next daemon would replace it, but a client should not try a socket that nobody answers.
+    let _ = std::fs::remove_file(&socket);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,64 @@
+//! `tiro discover`: rank tools for a query.
+
+use std::{
+    io::{BufRead as _, Write as _},
+    process::ExitCode,
+    time::Instant,
+};
+
+use serde_json::json;
+use tools::discover::{Index, Match, Tier};
+
+use super::{DiscoverArgs, say};
+
+/// Longest query line that is read; more than anybody says in one breath.
+const MAX_LINE: usize = 4096;
+
+/// Ranks tools for one query, or for each line of stdin with `--batch`.
+pub fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
+    let index = Index::of(tools::ALL);
+    if args.batch {
+        let mut out = std::io::stdout().lock();
+        for line in std::io::stdin().lock().lines() {
+            let line = line?;
+            anyhow::ensure!(line.len() <= MAX_LINE, "a query has more than {MAX_LINE} bytes");
+            writeln!(out, "{}", rank(&index, &line, args).1)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let query = args.query.as_deref().unwrap_or_default();
+    let (hits, row) = rank(&index, query, args);
+    if args.json {
+        say(&row.to_string())?;
+    } else {
+        for hit in &hits {
+            say(&format!("{:.2}  {:<24} {}", hit.score, hit.name, tier(hit.tier)))?;
+        }
+    }
+    Ok(if hits.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn rank(index: &Index, query: &str, args: &DiscoverArgs) -> (Vec<Match>, serde_json::Value) {
+    let started = Instant::now();
+    let hits = index.search(query, args.domain.as_deref(), args.top_k.into(), 0.0);
+    let micros = started.elapsed().as_micros() as u64;
+    let rows: Vec<_> = hits
+        .iter()
+        .map(|h| json!({"name": h.name, "score": h.score, "tier": tier(h.tier)}))
+        .collect();
+    let row = json!({"query": query, "hits": rows, "micros": micros});
+    (hits, row)
+}
+
+fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Exact => "exact",
+        Tier::Name => "name",
+        Tier::Keyword => "keyword",
+        Tier::Bm25 => "bm25",
+    }
+}

@@ -1,0 +1,127 @@
+//! Consent: whether a call may run, must be asked about, and how the question reads. Deterministic, outside the
+//! model, before dispatch (DESIGN section 5). The model's words are never an input.
+
+use serde_json::Value;
+use tools::{Effect, Entry};
+
+/// What the person must be asked before a call runs.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Question {
+    /// The tool.
+    pub tool: String,
+    /// One line with every argument resolved: "Add Dentist on Tuesday, 1 December, 09:30 to 10:30."
+    pub action: String,
+    /// Why it is asked, and what the person should look at.
+    pub because: Vec<String>,
+}
+
+/// Why this call must be asked about; empty when it may run.
+///
+/// `said` is everything that the person said in this conversation.
+pub fn reasons(entry: &Entry, arguments: &Value, tainted: bool, said: &[&str]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match entry.effect {
+        Effect::Irreversible => reasons.push("This cannot be undone.".to_owned()),
+        Effect::Egress => reasons.push("This leaves your computer.".to_owned()),
+        Effect::Write if entry.confirm => reasons.push("This deletes something.".to_owned()),
+        Effect::Write if tainted => {
+            reasons.push("I have read text that somebody else wrote in this conversation.".to_owned());
+        }
+        Effect::Write | Effect::Read => {}
+    }
+    if tainted && !reasons.is_empty() {
+        let mut strangers = Vec::new();
+        addresses(arguments, &mut strangers);
+        strangers.retain(|s| {
+            !said
+                .iter()
+                .any(|words| words.to_lowercase().contains(&s.to_lowercase()))
+        });
+        reasons.extend(
+            strangers
+                .into_iter()
+                .map(|s| format!("You did not mention {s} yourself.")),
+        );
+    }
+    reasons
+}
+
+/// Strings among the arguments that point somewhere: mail addresses, URLs, paths.
+fn addresses(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(s) if s.contains('@') || s.contains("://") || s.starts_with(['/', '~']) => {
+            found.push(s.clone())
+        }
+        Value::Array(items) => items.iter().for_each(|v| addresses(v, found)),
+        Value::Object(fields) => fields.values().for_each(|v| addresses(v, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(effect: Effect, confirm: bool) -> Entry {
+        let mut entry = *tools::find("clock.now").unwrap();
+        entry.effect = effect;
+        entry.confirm = confirm;
+        entry
+    }
+
+    #[track_caller]
+    fn check(effect: Effect, confirm: bool, tainted: bool, arguments: Value, expect: &[&str]) {
+        let said = ["send the report to bob@example.org"];
+        let reasons = reasons(&entry(effect, confirm), &arguments, tainted, &said);
+        assert_eq!(
+            reasons, expect,
+            "{effect:?} confirm={confirm} tainted={tainted} {arguments}"
+        );
+    }
+
+    #[test]
+    fn effects_and_taint_decide() {
+        const READ: &str = "I have read text that somebody else wrote in this conversation.";
+        check(Effect::Read, false, false, json!({}), &[]);
+        check(Effect::Read, false, true, json!({}), &[]);
+        check(Effect::Write, false, false, json!({}), &[]);
+        check(
+            Effect::Write,
+            true,
+            false,
+            json!({}),
+            &["This deletes something."],
+        );
+        check(Effect::Write, false, true, json!({}), &[READ]);
+        check(
+            Effect::Irreversible,
+            true,
+            false,
+            json!({}),
+            &["This cannot be undone."],
+        );
+        check(
+            Effect::Egress,
+            true,
+            false,
+            json!({}),
+            &["This leaves your computer."],
+        );
+    }
+
+    #[test]
+    fn an_address_that_the_person_never_said_is_named() {
+        let stranger = json!({"to": ["bob@example.org", "eve@evil.example"]});
+        check(
+            Effect::Egress,
+            true,
+            true,
+            stranger,
+            &[
+                "This leaves your computer.",
+                "You did not mention eve@evil.example yourself.",
+            ],
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! The daemon and command line of Tiro, the only room that knows the machine and all other rooms.
+//!
+//! Read in this order: `turn` is the path of one request from speech to answer; `agent` decides and is pure;
+//! `act` is the only door to a tool's effects; `run` is the loop that owns the microphone-independent daemon.
+
+pub mod turn;
+pub mod listen;
+pub mod agent;
+pub mod act;
+pub mod consent;
+pub mod reply;
+pub mod report;
+pub mod room;
+pub mod run;
+pub mod status;
+pub mod timers;
+pub mod bus;
+pub mod cli;
+pub mod config;
+pub mod paths;
+pub mod world;

@@ -1,0 +1,86 @@
+//! Where an utterance comes from: typed, or recorded and brought to mono 16 kHz.
+
+pub mod vad;
+pub mod wav;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+/// One thing that the person said.
+#[derive(Debug, Clone)]
+pub enum Utterance {
+    /// Typed.
+    Text(String),
+    /// Spoken.
+    Speech(Speech),
+}
+
+/// Recorded speech.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Speech {
+    /// Mono, 16 kHz, -1 to 1.
+    pub samples: Vec<f32>,
+}
+
+impl Utterance {
+    /// Reads a recording without blocking the runtime.
+    ///
+    /// # Errors
+    /// What is wrong with the file, and what to do.
+    pub async fn read_wav(path: PathBuf) -> anyhow::Result<Utterance> {
+        let samples = tokio::task::spawn_blocking(move || wav::read(&path))
+            .await
+            .context("reading audio failed")??;
+        Ok(Utterance::Speech(Speech { samples }))
+    }
+}
+
+impl Speech {
+    /// Length in seconds.
+    pub fn seconds(&self) -> f32 {
+        self.samples.len() as f32 / models::stt::SAMPLE_RATE as f32
+    }
+
+    /// The part in which somebody speaks; `None` when nobody does, because a recogniser invents speech in silence.
+    pub fn voiced(&self) -> Option<&[f32]> {
+        vad::speech(&self.samples).map(|range| &self.samples[range])
+    }
+}
+
+/// Where the recordings of the evaluation data are; says so when they are not there.
+#[cfg(test)]
+pub(crate) fn recordings() -> Option<PathBuf> {
+    let data = std::env::var_os("TIRO_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
+        PathBuf::from,
+    );
+    let folder = data.join("speech");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!(
+        "SKIPPED: there are no recordings in {}; set TIRO_DATA.",
+        folder.display()
+    );
+    None
+}
+
+/// Every WAV below a folder, whatever its name, in order.
+#[cfg(test)]
+pub(crate) fn wavs(folder: &std::path::Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)
+        .expect("the folder can be read")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(wavs(&path));
+        } else if path.extension().is_some_and(|e| e == "wav" || e == "riff") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}

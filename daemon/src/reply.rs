@@ -1,0 +1,223 @@
+//! What the person sees and hears of a turn while it runs, and how they are asked.
+
+use std::io::Write;
+
+use async_trait::async_trait;
+use models::llm::{Prepared, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::consent::Question;
+
+/// Something that happened in a turn. Closed on purpose: every front says what it does with each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Happening {
+    /// The turn entered a state.
+    State {
+        /// The state.
+        state: State,
+    },
+    /// Speech became text.
+    Heard {
+        /// The text.
+        text: String,
+        /// Seconds of audio.
+        seconds: f32,
+        /// Milliseconds to recognise it.
+        ms: f32,
+    },
+    /// The static prefix came into the KV cache.
+    Prepared {
+        /// How.
+        prepared: Prepared,
+    },
+    /// The model wrote something.
+    Generated {
+        /// The raw text.
+        text: String,
+        /// Tokens and times.
+        usage: Usage,
+    },
+    /// A tool is about to run.
+    Acting {
+        /// `domain.verb`.
+        tool: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+    /// A tool came to an end.
+    Did {
+        /// `domain.verb`.
+        tool: String,
+        /// `ok`, `told`, `broken`, `declined`, `unconfirmed`.
+        status: String,
+        /// What it answered.
+        result: Value,
+        /// Milliseconds.
+        ms: f32,
+    },
+    /// The person is asked; the answer goes to whoever shows it.
+    Asked {
+        /// The question.
+        question: Question,
+    },
+    /// The answer.
+    Replied {
+        /// What is said.
+        text: String,
+    },
+}
+
+/// Where a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing is going on.
+    Idle,
+    /// Speech is being recognised.
+    Transcribing,
+    /// The model is being prepared or asked.
+    Thinking,
+    /// The person is being asked.
+    Confirming,
+    /// A tool runs.
+    Acting,
+}
+
+impl State {
+    /// The word on the bus.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Idle => "idle",
+            State::Transcribing => "transcribing",
+            State::Thinking => "thinking",
+            State::Confirming => "confirming",
+            State::Acting => "acting",
+        }
+    }
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// Do it.
+    Yes,
+    /// Do not.
+    No,
+    /// There is nobody to ask.
+    Nobody,
+}
+
+/// Where a turn is shown, and where the person can be asked.
+#[async_trait]
+pub trait Front: Send {
+    /// Shows something. Must not block.
+    fn show(&mut self, happening: &Happening);
+
+    /// Asks. The caller bounds the wait; silence is no.
+    async fn confirm(&mut self, question: &Question) -> Confirmation;
+}
+
+/// The terminal: the trace goes to stderr when `verbose`, questions are asked there when somebody can answer.
+pub struct Terminal {
+    /// Whether every step is shown.
+    pub verbose: bool,
+    /// Answer yes to every question; the person said so on the command line.
+    pub yes: bool,
+    /// Whether stdin is a terminal where a question can be answered.
+    pub interactive: bool,
+}
+
+#[async_trait]
+impl Front for Terminal {
+    fn show(&mut self, happening: &Happening) {
+        if let (true, Some(line)) = (self.verbose, describe(happening)) {
+            say_aside(&line);
+        }
+    }
+
+    async fn confirm(&mut self, question: &Question) -> Confirmation {
+        if self.yes {
+            return Confirmation::Yes;
+        }
+        if !self.interactive {
+            return Confirmation::Nobody;
+        }
+        say_aside(&ask_line(question));
+        // A thread that waits for a line cannot be cancelled; it is left behind when the wait is over and dies
+        // with the process, which for `ask` is at once.
+        let (tell, told) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = std::io::stdin().read_line(&mut line);
+            let _ = tell.send(read.map(|_| line));
+        });
+        match told.await {
+            Ok(Ok(line)) if is_yes(&line) => Confirmation::Yes,
+            _ => Confirmation::No,
+        }
+    }
+}
+
+/// The words that mean yes; everything else, silence too, means no.
+pub fn is_yes(line: &str) -> bool {
+    matches!(
+        line.trim().trim_end_matches(['.', '!']).to_lowercase().as_str(),
+        "y" | "yes" | "yes please" | "do it" | "ok" | "okay"
+    )
+}
+
+/// The question as one stretch of text.
+pub fn ask_line(question: &Question) -> String {
+    format!(
+        "{} {} Shall I? [yes/no]",
+        question.action,
+        question.because.join(" ")
+    )
+}
+
+/// One line of trace for people, or nothing for what needs no line.
+pub fn describe(happening: &Happening) -> Option<String> {
+    Some(match happening {
+        Happening::State { .. } | Happening::Asked { .. } => return None,
+        Happening::Heard { text, seconds, ms } => {
+            format!("heard    \"{text}\"  ({seconds:.1} s of audio in {ms:.0} ms)")
+        }
+        Happening::Prepared { prepared } => match prepared.restored {
+            true => format!(
+                "prefix   {} tokens from the snapshot in {:.0} ms",
+                prepared.tokens, prepared.ms
+            ),
+            false => {
+                format!(
+                    "prefix   {} tokens, {} evaluated in {:.0} ms",
+                    prepared.tokens, prepared.prefilled, prepared.ms
+                )
+            }
+        },
+        Happening::Generated { text, usage } => format!(
+            "decided  {}  ({} new of {} prompt tokens in {:.0} ms, {} written in {:.0} ms)",
+            text.split_whitespace().collect::<Vec<_>>().join(" "),
+            usage.prompt - usage.cached,
+            usage.prompt,
+            usage.prefill_ms,
+            usage.generated,
+            usage.decode_ms
+        ),
+        Happening::Acting { tool, arguments } => format!("calling  {tool} {arguments}"),
+        Happening::Did {
+            tool,
+            status,
+            result,
+            ms,
+        } => format!("result   {tool}: {status} {result}  ({ms:.0} ms)"),
+        Happening::Replied { text } => format!("reply    {text}"),
+    })
+}
+
+/// Writes a line to stderr: everything that is not the answer.
+pub fn say_aside(line: &str) {
+    // A closed stderr is no reason to end a turn.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

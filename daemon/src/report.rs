@@ -1,0 +1,132 @@
+//! What a turn did and cost: the shape of `tiro ask --json` (DESIGN section 6), stable.
+
+use std::time::Duration;
+
+use models::llm::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::{Call, Ending, Reply};
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// What the person said, as recognised.
+    pub say: String,
+    /// The answer.
+    pub reply: String,
+    /// Tool calls in order, discovery among them.
+    pub calls: Vec<CallReport>,
+    /// Generation steps.
+    pub steps: u32,
+    /// Tokens over all steps.
+    pub tokens: Tokens,
+    /// Milliseconds.
+    pub ms: Times,
+    /// How the turn ended: `done`, `could_not`, `needs_confirmation`.
+    pub end: Ending,
+}
+
+/// One tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallReport {
+    /// `domain.verb`.
+    pub name: String,
+    /// An object.
+    pub arguments: Value,
+    /// The tool's data, or the sentence that says why not.
+    pub result: Value,
+    /// `ok`, `told`, `broken`, `declined`, `unconfirmed`.
+    pub status: String,
+}
+
+/// Tokens over all steps of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Prompt tokens.
+    pub prompt: u32,
+    /// Of which were in the KV cache.
+    pub cached: u32,
+    /// Written by the model.
+    pub generated: u32,
+}
+
+/// Milliseconds of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Speech recognition.
+    pub stt: f32,
+    /// Prefill and decode.
+    pub llm: f32,
+    /// Tools, questions to the person included.
+    pub tools: f32,
+    /// From the end of speech, or from the text, to the answer.
+    pub total: f32,
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report {
+            say: String::new(),
+            reply: String::new(),
+            calls: Vec::new(),
+            steps: 0,
+            tokens: Tokens::default(),
+            ms: Times::default(),
+            end: Ending::CouldNot,
+        }
+    }
+}
+
+impl Report {
+    /// Adds a generation step.
+    pub fn generated(&mut self, usage: &Usage, took: Duration) {
+        self.steps += 1;
+        self.tokens.prompt += usage.prompt;
+        self.tokens.cached += usage.cached;
+        self.tokens.generated += usage.generated;
+        self.ms.llm += millis(took);
+    }
+
+    /// Adds a call.
+    pub fn called(&mut self, call: &Call, status: &str, result: Value, ms: f32) {
+        self.ms.tools += ms;
+        self.calls.push(CallReport {
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            result,
+            status: status.to_owned(),
+        });
+    }
+
+    /// Sets the answer.
+    pub fn finish(&mut self, reply: Reply, took: Duration) {
+        self.reply = reply.text;
+        self.end = reply.end;
+        self.ms.total = millis(took);
+    }
+
+    /// The times in one line for people.
+    pub fn summary(&self) -> String {
+        let Times {
+            stt,
+            llm,
+            tools,
+            total,
+        } = self.ms;
+        let Tokens {
+            prompt,
+            cached,
+            generated,
+        } = self.tokens;
+        format!(
+            "times    hearing {stt:.0} ms, thinking {llm:.0} ms, acting {tools:.0} ms, in all {total:.0} ms; \
+             {cached} of {prompt} prompt tokens cached, {generated} written"
+        )
+    }
+}
+
+/// A duration in milliseconds.
+pub fn millis(took: Duration) -> f32 {
+    took.as_secs_f32() * 1e3
+}

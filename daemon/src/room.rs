@@ -1,0 +1,379 @@
+//! Everything a turn needs, held in one place: engines, agent, clock, folders, limits.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use models::{
+    EngineError,
+    llm::{Generate, Generated, Llm, ModelInfo, Piece, Prepared},
+    stt::{Stt, Transcribe, Transcript},
+};
+use prompts::{Renderer, Template, words};
+use tools::{Ctx, Dirs, Entry, discover::Index};
+
+use crate::{
+    agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
+    listen::Speech,
+};
+
+/// Everything a turn needs.
+pub struct Room {
+    llm: Arc<dyn Llm>,
+    stt: Arc<dyn Stt>,
+    parts: Parts,
+    index: Arc<Index>,
+    agent: Option<Agent>,
+    info: Option<ModelInfo>,
+    prepared: Option<(Option<u32>, u64)>,
+    pinned: Option<Clock>,
+}
+
+/// What a room is made of, besides its engines.
+#[derive(Clone)]
+pub struct Parts {
+    /// The catalogue.
+    pub tools: &'static [Entry],
+    /// The person's data.
+    pub dirs: Dirs,
+    /// The time.
+    pub clock: Clock,
+    /// The agent's knobs.
+    pub settings: Settings,
+    /// Bounds of a turn.
+    pub limits: Limits,
+    /// Whether this process is the daemon, which rings timers.
+    pub daemon: bool,
+}
+
+/// Bounds of a turn.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Prompt tokens; the oldest turns go when there are more. Never more than the window less the answer.
+    pub budget: u32,
+    /// Tokens of one answer.
+    pub max_tokens: u32,
+    /// 0 is greedy.
+    pub temperature: f32,
+    /// One generation.
+    pub generate: Duration,
+    /// One recognition.
+    pub transcribe: Duration,
+    /// The person's time to answer a question.
+    pub patience: Duration,
+    /// ISO 639-1, or nothing to detect it.
+    pub language: Option<String>,
+    /// Words to expect.
+    pub bias: Option<String>,
+}
+
+/// The time, real or pinned by `--now`.
+#[derive(Debug, Clone, Default)]
+pub enum Clock {
+    /// The machine's.
+    #[default]
+    Real,
+    /// Always this moment.
+    Pinned(Box<jiff::Zoned>),
+}
+
+impl Clock {
+    /// A moment as `--now` takes it: local, or with an offset or a zone in brackets.
+    ///
+    /// # Errors
+    /// When it is no moment.
+    pub fn pinned(text: &str) -> anyhow::Result<Clock> {
+        let zoned = text.parse::<jiff::Zoned>().or_else(|_| {
+            text.parse::<jiff::Timestamp>()
+                .map(|t| t.to_zoned(jiff::tz::TimeZone::system()))
+        });
+        let zoned = zoned.or_else(|_| {
+            text.parse::<jiff::civil::DateTime>()
+                .and_then(|t| t.to_zoned(jiff::tz::TimeZone::system()))
+        });
+        let hint = "write it as 2026-11-21T09:30, with [Europe/Berlin] behind it for another zone";
+        let zoned = zoned.with_context(|| format!("--now {text} is no moment; {hint}"))?;
+        Ok(Clock::Pinned(Box::new(zoned)))
+    }
+
+    /// Now, in the local zone.
+    pub fn now(&self) -> jiff::Zoned {
+        match self {
+            Clock::Real => jiff::Zoned::now(),
+            Clock::Pinned(now) => (**now).clone(),
+        }
+    }
+}
+
+impl Room {
+    /// A room with nothing loaded yet.
+    pub fn new(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts) -> Room {
+        let index = Arc::new(Index::of(parts.tools));
+        Room {
+            llm,
+            stt,
+            parts,
+            index,
+            agent: None,
+            info: None,
+            prepared: None,
+            pinned: None,
+        }
+    }
+
+    /// Loads the model and brings the static prefix into its KV cache. `None` when both are there already.
+    ///
+    /// # Errors
+    /// What keeps the engine or the model from loading.
+    pub async fn ready(&mut self) -> Result<Option<Prepared>, EngineError> {
+        if self.agent.is_none() {
+            let info = self.llm.info().await?;
+            self.agent = Some(self.parts.agent(&info, &self.index));
+            self.info = Some(info);
+        }
+        let prefix = pieces(self.agent()?.prefix());
+        let key = (self.llm.stats().pid, hash(&prefix));
+        if self.prepared == Some(key) {
+            return Ok(None);
+        }
+        let prepared = self.llm.prepare(&prefix).await?;
+        // The engine may have been started by this very call, so its id is read again.
+        self.prepared = Some((self.llm.stats().pid, key.1));
+        Ok(Some(prepared))
+    }
+
+    /// The agent; there is one once `ready` has succeeded.
+    ///
+    /// # Errors
+    /// `Protocol` when it was called before `ready`.
+    pub fn agent(&mut self) -> Result<&mut Agent, EngineError> {
+        self.agent
+            .as_mut()
+            .ok_or_else(|| EngineError::Protocol("the model is not loaded yet".to_owned()))
+    }
+
+    /// What tools may use.
+    pub fn ctx(&self) -> Ctx {
+        Ctx {
+            now: self.now(),
+            ..self.parts.ctx(&self.index)
+        }
+    }
+
+    fn now(&self) -> jiff::Zoned {
+        self.pinned.as_ref().unwrap_or(&self.parts.clock).now()
+    }
+
+    /// How long the person has to answer a question.
+    pub fn patience(&self) -> Duration {
+        self.parts.limits.patience
+    }
+
+    /// Pins the clock until it is pinned otherwise; `None` goes back to the clock of the room. Set before every turn
+    /// rather than put back after it, because a turn may be dropped in the middle.
+    pub fn pin(&mut self, clock: Option<Clock>) {
+        self.pinned = clock;
+    }
+
+    /// The language model.
+    pub fn llm(&self) -> &Arc<dyn Llm> {
+        &self.llm
+    }
+
+    /// The recogniser.
+    pub fn stt(&self) -> &Arc<dyn Stt> {
+        &self.stt
+    }
+
+    /// What the loaded model said of itself.
+    pub fn info(&self) -> Option<&ModelInfo> {
+        self.info.as_ref()
+    }
+
+    /// What the person's words come with: the date and the time, which the static prefix must not hold.
+    pub fn context(&self) -> String {
+        self.now().strftime("%A %-d %B %Y, %-H:%M").to_string()
+    }
+
+    /// Recognises speech.
+    ///
+    /// # Errors
+    /// What keeps the recogniser from it.
+    pub async fn transcribe(&self, speech: &Speech) -> Result<Transcript, EngineError> {
+        let Some(voiced) = speech.voiced() else {
+            return Ok(Transcript::default());
+        };
+        let limits = &self.parts.limits;
+        let request = Transcribe {
+            samples: voiced.to_vec(),
+            language: limits.language.clone(),
+            prompt: limits.bias.clone(),
+            audio_ctx: None,
+        };
+        bounded(
+            "tiro-stt",
+            limits.transcribe,
+            self.stt.transcribe(request, &mut |_| {}),
+        )
+        .await
+    }
+
+    /// Generates an answer to a prompt.
+    ///
+    /// # Errors
+    /// What keeps the engine from it.
+    pub async fn generate(&self, ask: Ask) -> Result<Generated, EngineError> {
+        let limits = &self.parts.limits;
+        let request = Generate {
+            prompt: pieces(ask.prompt),
+            grammar: Some(ask.grammar),
+            stop: Vec::new(),
+            max_tokens: limits.max_tokens,
+            temperature: limits.temperature,
+            seed: 0,
+        };
+        bounded(
+            "tiro-llm",
+            limits.generate,
+            self.llm.generate(request, &mut |_| {}),
+        )
+        .await
+    }
+
+    /// Drops the oldest turns until the prompt fits the budget. Counting costs a round trip, so it is done only
+    /// when the bytes make it possible that the budget is passed: a token has at least one byte.
+    ///
+    /// # Errors
+    /// `Refused` when even the open turn alone does not fit.
+    pub async fn fit(&mut self, mut ask: Ask) -> Result<Ask, EngineError> {
+        let context = self.info.as_ref().map_or(u32::MAX, |i| i.context);
+        let room = context.saturating_sub(self.parts.limits.max_tokens);
+        let budget = self.parts.limits.budget.min(room);
+        if tokens_at_most(&ask) <= budget {
+            return Ok(ask);
+        }
+        while self
+            .llm
+            .count(&pieces(ask.prompt.clone()))
+            .await?
+            .iter()
+            .sum::<u32>()
+            > budget
+        {
+            ask = self
+                .agent()?
+                .trim()
+                .ok_or_else(|| EngineError::Refused(format!("the prompt has more than {budget} tokens")))?;
+        }
+        Ok(ask)
+    }
+
+    /// Evaluates the conversation so far while nobody waits, so that the next turn evaluates only what is new.
+    ///
+    /// # Errors
+    /// What keeps the engine from it.
+    pub async fn warm(&mut self) -> Result<(), EngineError> {
+        let prompt = pieces(self.agent()?.transcript());
+        let request = Generate {
+            prompt,
+            max_tokens: 0,
+            ..Generate::default()
+        };
+        bounded(
+            "tiro-llm",
+            self.parts.limits.generate,
+            self.llm.generate(request, &mut |_| {}),
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// Forgets the conversation.
+    pub fn forget(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            agent.forget();
+        }
+    }
+
+    /// Turns an engine's failure into the sentence that ends the turn, and closes the turn.
+    pub fn failed(&mut self, error: &EngineError) -> Reply {
+        tracing::warn!(%error, "a turn failed");
+        if let Some(agent) = &mut self.agent {
+            agent.interrupt();
+        }
+        let text = match error {
+            EngineError::Crashed { .. } | EngineError::Protocol(_) => words::engine_crashed(),
+            EngineError::Cancelled => words::cancelled(),
+            EngineError::Refused(_) => words::too_long(),
+            EngineError::NoEngine { .. }
+            | EngineError::NoModel { .. }
+            | EngineError::BadModel { .. }
+            | EngineError::TooLittleMemory { .. } => words::engine_missing(&error.to_string()),
+        };
+        Reply {
+            text,
+            end: Ending::CouldNot,
+        }
+    }
+}
+
+impl Parts {
+    /// What tools may use.
+    pub fn ctx(&self, index: &Arc<Index>) -> Ctx {
+        Ctx {
+            now: self.clock.now(),
+            dirs: self.dirs.clone(),
+            index: Arc::clone(index),
+            daemon: self.daemon,
+        }
+    }
+
+    /// An agent that speaks the model's dialect.
+    pub fn agent(&self, info: &ModelInfo, index: &Arc<Index>) -> Agent {
+        let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
+        let (template, warning) = Template::load(info.chat_template.as_deref(), &info.bos, &info.eos);
+        if let Some(error) = warning {
+            tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
+        }
+        let toolbox = Toolbox::new(self.tools, Arc::clone(index), self.settings.lazy);
+        Agent::new(self.settings.clone(), Renderer::new(template, dialect), toolbox)
+    }
+}
+
+/// Pieces as the engine takes them; the rooms below do not know each other, so the daemon converts.
+pub fn pieces(pieces: Vec<prompts::Piece>) -> Vec<Piece> {
+    pieces
+        .into_iter()
+        .map(|p| Piece {
+            text: p.text,
+            special: p.special,
+        })
+        .collect()
+}
+
+fn tokens_at_most(ask: &Ask) -> u32 {
+    let bytes: usize = ask.prompt.iter().map(|p| p.text.len()).sum();
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+fn hash(prefix: &[Piece]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    prefix.hash(&mut hasher);
+    hasher.finish()
+}
+
+async fn bounded<T>(
+    engine: &str,
+    limit: Duration,
+    work: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, EngineError> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(EngineError::Crashed {
+            engine: engine.to_owned(),
+            how: format!("no answer within {limit:?}"),
+        })
+    })
+}

@@ -1,0 +1,119 @@
+//! How the daemon is: the shape of `tiro status --json`.
+
+use std::sync::Arc;
+
+use models::{
+    llm::{EngineStats, Llm, ModelInfo, Prepared},
+    stt::Stt,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::report::Tokens;
+
+/// The engines of a daemon, asked without waiting for a turn.
+pub struct Engines {
+    /// Decides.
+    pub llm: Arc<dyn Llm>,
+    /// Hears.
+    pub stt: Arc<dyn Stt>,
+}
+
+/// How the daemon is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// `off` without a daemon; else `idle`, `transcribing`, `thinking`, `confirming`, `acting`.
+    pub state: String,
+    /// Process id; 0 without a daemon.
+    pub pid: u32,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// Resident memory of the daemon itself, bytes.
+    pub rss: u64,
+    /// Requests that wait for the one that is running.
+    pub waiting: usize,
+    /// Turns since the start.
+    pub turns: u64,
+    /// Tokens over all turns.
+    pub tokens: Tokens,
+    /// The loaded model's name and what it runs on; empty until it is loaded.
+    pub model: String,
+    /// What the model runs on.
+    pub device: String,
+    /// How the static prefix came into the KV cache; nothing until the daemon is ready.
+    pub prefix: Option<Prepared>,
+    /// The process that decides.
+    pub llm: EngineStats,
+    /// The process that hears.
+    pub stt: EngineStats,
+}
+
+impl Status {
+    /// What the engines say of themselves.
+    pub fn of(engines: &Engines, info: Option<&ModelInfo>) -> Status {
+        Status {
+            rss: own_rss(),
+            model: info.map(|i| i.name.clone()).unwrap_or_default(),
+            device: info.map(|i| i.device.clone()).unwrap_or_default(),
+            llm: engines.llm.stats(),
+            stt: engines.stt.stats(),
+            ..Status::default()
+        }
+    }
+
+    /// Without a daemon.
+    pub fn off() -> Status {
+        Status {
+            state: "off".to_owned(),
+            ..Status::default()
+        }
+    }
+
+    /// For people.
+    pub fn lines(&self) -> String {
+        if self.pid == 0 {
+            return "The daemon is not running; start it with `tiro daemon`.".to_owned();
+        }
+        let engine = |stats: &EngineStats| match stats.pid {
+            Some(pid) => {
+                format!(
+                    "process {pid}, {} MiB (at most {} MiB)",
+                    mib(stats.rss),
+                    mib(stats.peak_rss)
+                )
+            }
+            None => "not loaded".to_owned(),
+        };
+        let model = if self.model.is_empty() {
+            String::new()
+        } else {
+            format!(" {} on {}", self.model, self.device)
+        };
+        format!(
+            "{}, process {}, up {} s, {} MiB, {} turns\nllm{model}: {}, {} restarts\nstt: {}, {} restarts\n\
+             tokens: {} of {} prompt tokens cached, {} written",
+            self.state,
+            self.pid,
+            self.uptime_s,
+            mib(self.rss),
+            self.turns,
+            engine(&self.llm),
+            self.llm.restarts,
+            engine(&self.stt),
+            self.stt.restarts,
+            self.tokens.cached,
+            self.tokens.prompt,
+            self.tokens.generated
+        )
+    }
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes / (1024 * 1024)
+}
+
+/// Resident memory of this process in bytes; 0 where the system does not say.
+fn own_rss() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|s| s.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or_default() * rustix::param::page_size() as u64
+}

@@ -1,0 +1,161 @@
+//! THE PATH of one request: listen -> transcribe -> decide -> act -> reply, readable top to bottom.
+//!
+//! Dropping the future of `turn` is barge-in: generation stops in the engine, reads are dropped, a write that has
+//! begun is finished by its own task.
+
+use std::time::Instant;
+
+use models::EngineError;
+use prompts::words;
+use serde_json::Value;
+
+use crate::{
+    act::{Circumstances, act},
+    agent::{Ask, Call, Ending, Input, Outcome, Reply, Step},
+    listen::Utterance,
+    reply::{Front, Happening, State},
+    report::Report,
+    room::Room,
+};
+
+/// Runs one turn and reports it. Errors of engines and tools are part of the report: they end in a sentence.
+pub async fn turn(room: &mut Room, utterance: Utterance, front: &mut dyn Front) -> Report {
+    let mut report = Report::default();
+    let started = Instant::now();
+    let reply = match path(room, utterance, front, &mut report).await {
+        Ok(reply) => reply,
+        Err(error) => room.failed(&error),
+    };
+    front.show(&Happening::Replied {
+        text: reply.text.clone(),
+    });
+    front.show(&Happening::State { state: State::Idle });
+    report.finish(reply, started.elapsed());
+    report
+}
+
+async fn path(
+    room: &mut Room,
+    utterance: Utterance,
+    front: &mut dyn Front,
+    report: &mut Report,
+) -> Result<Reply, EngineError> {
+    let Some(text) = hear(room, utterance, front, report).await? else {
+        return Ok(Reply {
+            text: words::nothing_heard(),
+            end: Ending::CouldNot,
+        });
+    };
+    front.show(&Happening::State {
+        state: State::Thinking,
+    });
+    if let Some(prepared) = room.ready().await? {
+        front.show(&Happening::Prepared { prepared });
+    }
+    let context = room.context();
+    let mut step = room.agent()?.step(Input::Said { text, context });
+    loop {
+        step = match step {
+            Step::Generate(ask) => decide(room, ask, front, report).await?,
+            Step::Call(call) => {
+                let outcome = carry_out(room, &call, front, report).await?;
+                room.agent()?.step(Input::Did { call, outcome })
+            }
+            Step::Reply(reply) => return Ok(reply),
+        }
+    }
+}
+
+/// Speech becomes text; typed text is text already.
+async fn hear(
+    room: &mut Room,
+    utterance: Utterance,
+    front: &mut dyn Front,
+    report: &mut Report,
+) -> Result<Option<String>, EngineError> {
+    let speech = match utterance {
+        Utterance::Text(text) => {
+            report.say.clone_from(&text);
+            return Ok(Some(text).filter(|t| !t.trim().is_empty()));
+        }
+        Utterance::Speech(speech) => speech,
+    };
+    front.show(&Happening::State {
+        state: State::Transcribing,
+    });
+    let started = Instant::now();
+    let transcript = room.transcribe(&speech).await?;
+    report.ms.stt = started.elapsed().as_secs_f32() * 1e3;
+    report.say.clone_from(&transcript.text);
+    let (text, seconds) = (transcript.text.clone(), speech.seconds());
+    front.show(&Happening::Heard {
+        text,
+        seconds,
+        ms: report.ms.stt,
+    });
+    Ok(Some(transcript.text).filter(|t| !t.is_empty()))
+}
+
+/// The model writes, within its window, and the agent reads.
+async fn decide(
+    room: &mut Room,
+    ask: Ask,
+    front: &mut dyn Front,
+    report: &mut Report,
+) -> Result<Step, EngineError> {
+    front.show(&Happening::State {
+        state: State::Thinking,
+    });
+    let started = Instant::now();
+    let ask = room.fit(ask).await?;
+    let generated = room.generate(ask).await?;
+    report.generated(&generated.usage, started.elapsed());
+    front.show(&Happening::Generated {
+        text: generated.text.clone(),
+        usage: generated.usage,
+    });
+    Ok(room.agent()?.step(Input::Generated(generated.text)))
+}
+
+/// A call passes consent and runs.
+async fn carry_out(
+    room: &mut Room,
+    call: &Call,
+    front: &mut dyn Front,
+    report: &mut Report,
+) -> Result<Outcome, EngineError> {
+    let (ctx, patience) = (room.ctx(), room.patience());
+    let agent = room.agent()?;
+    let Some(entry) = agent.toolbox().find(&call.name) else {
+        return Ok(Outcome::Tell(format!("There is no tool {}.", call.name)));
+    };
+    let said = agent.said_words();
+    let around = Circumstances {
+        ctx,
+        tainted: agent.tainted(),
+        said: &said,
+        patience,
+    };
+    let started = Instant::now();
+    let outcome = act(entry, call, around, front).await;
+    let (status, result) = outcome_words(&outcome);
+    let ms = started.elapsed().as_secs_f32() * 1e3;
+    report.called(call, status, result.clone(), ms);
+    front.show(&Happening::Did {
+        tool: call.name.clone(),
+        status: status.into(),
+        result,
+        ms,
+    });
+    Ok(outcome)
+}
+
+fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {
+    match outcome {
+        Outcome::Done(output) => ("ok", output.data.clone()),
+        Outcome::Tell(text) => ("told", Value::from(text.as_str())),
+        Outcome::Broken(text) => ("broken", Value::from(text.as_str())),
+        Outcome::Declined => ("declined", Value::Null),
+        Outcome::NeedsConfirmation(question) => ("unconfirmed", Value::from(question.as_str())),
+    }
+}

@@ -1,0 +1,107 @@
+//! A home of its own for every test: the demo world in a temporary folder, a pinned clock, scripted engines.
+
+use std::{path::Path, sync::Arc};
+
+use daemon::{
+    agent::Settings,
+    room::{Clock, Limits, Parts, Room},
+    world,
+};
+use models::{llm::Llm, scripted::ScriptedStt, stt::Stt};
+use tools::Dirs;
+
+/// A temporary home; gone when dropped.
+pub struct Home {
+    folder: tempfile::TempDir,
+    now: jiff::Zoned,
+}
+
+impl Home {
+    /// The demo world as it is at this moment.
+    pub fn seeded(now: &str) -> Home {
+        let home = Home::empty(now);
+        let world = std::fs::read_to_string(root().join("tests/worlds/demo.json")).unwrap();
+        world::seed(&serde_json::from_str(&world).unwrap(), &home.dirs(), &home.now).unwrap();
+        home
+    }
+
+    /// Nothing but empty folders.
+    pub fn empty(now: &str) -> Home {
+        Home {
+            folder: tempfile::tempdir().unwrap(),
+            now: now.parse().unwrap(),
+        }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the tools look.
+    pub fn dirs(&self) -> Dirs {
+        Dirs::under(self.folder.path())
+    }
+
+    /// A room with this model and a recogniser that hears nothing.
+    pub fn room(&self, llm: Arc<dyn Llm>, settings: Settings) -> Room {
+        self.room_with(llm, Arc::new(ScriptedStt::replies::<&str>([])), settings)
+    }
+
+    /// A room with these engines.
+    pub fn room_with(&self, llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, settings: Settings) -> Room {
+        Room::new(llm, stt, self.parts(settings))
+    }
+
+    /// What a room is made of.
+    pub fn parts(&self, settings: Settings) -> Parts {
+        let patience = std::time::Duration::from_secs(5);
+        Parts {
+            tools: tools::ALL,
+            dirs: self.dirs(),
+            clock: Clock::Pinned(Box::new(self.now.clone())),
+            settings,
+            daemon: true,
+            limits: Limits {
+                budget: 32_768,
+                max_tokens: 256,
+                temperature: 0.0,
+                generate: patience,
+                transcribe: patience,
+                patience,
+                language: Some("en".into()),
+                bias: None,
+            },
+        }
+    }
+
+    /// Every file with its size, sorted: two lists tell what a turn changed.
+    pub fn files(&self) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                match entry.file_type().unwrap().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => {
+                        let name = entry
+                            .path()
+                            .strip_prefix(self.folder.path())
+                            .unwrap()
+                            .display()
+                            .to_string();
+                        found.push((name, entry.metadata().unwrap().len()));
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}

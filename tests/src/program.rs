@@ -1,0 +1,246 @@
+//! The built `tiro` and its engines, run as a person would: a home of its own, a time limit, exit code and both streams.
+
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use daemon::{report::Report, status::Status};
+
+use crate::home::root;
+
+/// Longest any command here may take, on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// `tiro` with a home of its own.
+pub struct Tiro {
+    home: tempfile::TempDir,
+    program: PathBuf,
+    models: PathBuf,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    /// Exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Tiro {
+    /// The program in an empty home, or `None` with a loud line where it was not built. `cargo xtask test` builds it
+    /// and sets `TIRO_REQUIRE_REAL`, and then its absence fails.
+    pub fn find() -> Option<Tiro> {
+        let engines = std::env::var_os("TIRO_ENGINES")
+            .map(PathBuf::from)
+            .unwrap_or(root().join("target/release"));
+        let models = std::env::var_os("TIRO_MODELS").map(PathBuf::from);
+        let needed = [
+            engines.join("tiro"),
+            engines.join("tiro-llm"),
+            engines.join("tiro-stt"),
+        ];
+        let weights = |m: &PathBuf| m.join("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf").exists();
+        let there = needed.iter().all(|p| p.exists()) && models.as_ref().is_some_and(weights);
+        if !there {
+            let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
+            assert!(
+                !required,
+                "{needed:?} or the weights in TIRO_MODELS ({models:?}) are missing"
+            );
+            println!("SKIPPED: run `cargo xtask test`, which builds {needed:?} and pulls the weights");
+            return None;
+        }
+        let models = std::path::absolute(models?).unwrap();
+        let program = std::path::absolute(&needed[0]).unwrap();
+        Some(Tiro {
+            home: tempfile::tempdir().unwrap(),
+            program,
+            models,
+        })
+    }
+
+    /// The same in the demo world.
+    pub fn in_the_demo_world() -> Option<Tiro> {
+        let tiro = Tiro::find()?;
+        tiro.run(["world", root().join("tests/worlds/demo.json").to_str().unwrap()])
+            .expect_code(0);
+        Some(tiro)
+    }
+
+    /// The home.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Where the weights are.
+    pub fn models(&self) -> &Path {
+        &self.models
+    }
+
+    /// A command, not yet started.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(args)
+            .env("TIRO_HOME", self.home.path())
+            .env("TIRO_MODELS", &self.models);
+        command
+            .env("TIRO_ENGINES", self.program.parent().unwrap())
+            .env_remove("TIRO_LOG");
+        command
+            .current_dir(self.home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        finish(self.command(args).spawn().unwrap())
+    }
+
+    /// `tiro ask --json` and its report.
+    pub fn ask(&self, args: &[&str]) -> Report {
+        let ran = self.run([&["ask", "--json"], args].concat());
+        serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    }
+
+    /// Starts the daemon and waits until the model is ready; returns it with the time that took.
+    pub fn daemon(&self) -> (Daemon<'_>, Duration) {
+        let started = Instant::now();
+        let child = self
+            .command(["daemon"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let daemon = Daemon { tiro: self, child };
+        while daemon.status().prefix.is_none() {
+            assert!(
+                started.elapsed() < LIMIT,
+                "the daemon does not get ready: {:?}",
+                daemon.status()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let took = started.elapsed();
+        (daemon, took)
+    }
+}
+
+/// A running daemon; ended when dropped.
+pub struct Daemon<'a> {
+    tiro: &'a Tiro,
+    child: Child,
+}
+
+impl Daemon<'_> {
+    /// `tiro status --json`.
+    pub fn status(&self) -> Status {
+        let ran = self.tiro.run(["status", "--json"]);
+        serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    }
+
+    /// Ends it as the session does, and waits.
+    pub fn stop(mut self) -> Option<i32> {
+        terminate(self.child.id());
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ran {
+    /// Fails with everything there is to see when the exit code is another.
+    #[track_caller]
+    pub fn expect_code(&self, code: i32) -> &Ran {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(!self.err.contains("panicked"), "{self:?}");
+        self
+    }
+
+    /// Fails unless stderr says all of these.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) -> &Ran {
+        for part in parts {
+            assert!(
+                self.err.contains(part) || self.out.contains(part),
+                "{part:?} is missing in {self:?}"
+            );
+        }
+        self
+    }
+}
+
+/// Sends SIGTERM.
+pub fn terminate(pid: u32) {
+    signal(pid, rustix::process::Signal::TERM);
+}
+
+/// Sends SIGKILL.
+pub fn kill(pid: u32) {
+    signal(pid, rustix::process::Signal::KILL);
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Waits for the end and reads both streams meanwhile, so that a full pipe cannot stop the child.
+pub fn finish(mut child: Child) -> Ran {
+    let reader = |stream: Option<Box<dyn std::io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(mut stream) = stream {
+                let _ = stream.read_to_end(&mut text);
+            }
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let out = reader(
+        child
+            .stdout
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
+    );
+    let err = reader(
+        child
+            .stderr
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
+    );
+    let code = wait(&mut child);
+    Ran {
+        code,
+        out: out.join().unwrap(),
+        err: err.join().unwrap(),
+    }
+}
+
+fn wait(child: &mut Child) -> Option<i32> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if started.elapsed() > LIMIT {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("a command took longer than {LIMIT:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

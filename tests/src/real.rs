@@ -1,0 +1,246 @@
+//! The whole on real parts: the built `tiro`, the 1.5B model, whisper base, the demo world, recordings of people.
+
+use std::{path::PathBuf, time::Duration};
+
+use daemon::agent::Ending;
+
+use crate::{
+    home::root,
+    program::{Tiro, finish, kill},
+};
+
+const QUESTION: &str = "what do I have on my calendar tomorrow";
+
+#[test]
+fn real_question_names_the_events_of_tomorrow() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let report = tiro.ask(&[QUESTION]);
+    for event in ["Dentist", "Lunch with Anna", "Project review"] {
+        assert!(report.reply.contains(event), "{event} is missing in {report:?}");
+    }
+    assert_eq!(
+        (report.end, report.calls[0].name.as_str()),
+        (Ending::Done, "calendar.query"),
+        "{report:?}"
+    );
+    assert_eq!(report.calls[0].status, "ok");
+    assert!(report.tokens.prompt > 0 && report.ms.total > 0.0, "{report:?}");
+}
+
+#[test]
+fn real_deferred_tool_is_found_and_called() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let report = tiro.ask(&["set a timer for ten minutes"]);
+    assert!(
+        report
+            .calls
+            .iter()
+            .any(|c| c.name == "timers.set" && c.status == "ok"),
+        "{report:?}"
+    );
+    assert!(report.reply.contains("10 minute"), "{report:?}");
+}
+
+#[test]
+fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed_engine() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let (daemon, cold) = tiro.daemon();
+    let first = tiro.ask(&[QUESTION]);
+    assert!(first.reply.contains("Dentist"), "{first:?}");
+    // The daemon evaluates what was said in the pause that a person leaves.
+    std::thread::sleep(Duration::from_secs(4));
+    let second = tiro.ask(&["and what is on the day after tomorrow"]);
+    println!(
+        "second turn: {} of {} prompt tokens cached",
+        second.tokens.cached, second.tokens.prompt
+    );
+    assert!(
+        second.tokens.cached * 10 >= second.tokens.prompt * 9,
+        "{second:?}"
+    );
+
+    let engine = daemon.status().llm.pid.expect("a running engine");
+    let asking = tiro
+        .command(["ask", "--json", "what mail came in today"])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(250));
+    kill(engine);
+    let lost = finish(asking);
+    // On a fast machine the turn may have ended before the engine did; then there is nothing to apologise for.
+    let apologised = lost.out.contains(&prompts::words::engine_crashed());
+    println!(
+        "the killed turn {}",
+        if apologised {
+            "apologised"
+        } else {
+            "was quicker than the kill"
+        }
+    );
+    assert!(apologised || lost.code == Some(0), "{lost:?}");
+    let after = tiro.ask(&[QUESTION]);
+    assert!(after.reply.contains("Dentist"), "{after:?}");
+    let status = daemon.status();
+    assert!(status.llm.pid.is_some_and(|pid| pid != engine), "{status:?}");
+
+    println!(
+        "daemon {} MiB, llm {} MiB",
+        status.rss >> 20,
+        status.llm.peak_rss >> 20
+    );
+    assert!(
+        status.rss < 60 << 20,
+        "the daemon alone holds {} bytes",
+        status.rss
+    );
+    assert_eq!(daemon.stop(), Some(0));
+
+    let (daemon, warm) = tiro.daemon();
+    let prefix = daemon.status().prefix.unwrap();
+    println!("ready in {cold:?} cold, {warm:?} with the snapshot: {prefix:?}");
+    assert!(
+        prefix.restored && prefix.prefilled * 20 < prefix.tokens,
+        "{prefix:?}"
+    );
+    assert!(tiro.ask(&[QUESTION]).reply.contains("Dentist"));
+}
+
+#[test]
+fn real_people_are_heard_and_answered() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let Some(data) = data() else { return };
+    let heard = tiro.ask(&[
+        "--wav",
+        data.join("speech/read/81e4d2-what_time_is_it.wav")
+            .to_str()
+            .unwrap(),
+    ]);
+    assert_eq!(words(&heard.say), "what time is it", "{heard:?}");
+    assert!(
+        heard
+            .calls
+            .iter()
+            .any(|c| c.name == "clock.now" && c.status == "ok"),
+        "{heard:?}"
+    );
+    let launch = tiro.ask(&[
+        "--wav",
+        data.join("speech/read/e40289-launch_firefox.wav")
+            .to_str()
+            .unwrap(),
+    ]);
+    assert_eq!(words(&launch.say), "launch firefox", "{launch:?}");
+}
+
+#[test]
+fn real_silence_is_not_speech() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let file = tiro.home().join("silence.wav");
+    write_wav(&file, 16_000, 2, &vec![0i16; 64_000]);
+    let report = tiro.ask(&["--wav", file.to_str().unwrap()]);
+    assert_eq!(
+        (report.reply, report.end),
+        (prompts::words::nothing_heard(), Ending::CouldNot)
+    );
+}
+
+#[test]
+fn real_bad_files_get_a_clear_error() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let path = |name: &str| tiro.home().join(name);
+    let text = |name: &str| path(name).to_str().unwrap().to_owned();
+    let wav = |name: &str| tiro.run(["ask", "--wav", &text(name)]);
+
+    std::fs::write(path("empty.wav"), b"").unwrap();
+    wav("empty.wav").expect_code(1).says(&["empty.wav", "empty"]);
+    write_wav(&path("whole.wav"), 44_100, 2, &vec![1000i16; 200_000]);
+    let whole = std::fs::read(path("whole.wav")).unwrap();
+    std::fs::write(path("cut.wav"), &whole[..whole.len() / 2]).unwrap();
+    wav("cut.wav").expect_code(1).says(&["cut.wav"]);
+    wav("nowhere.wav").expect_code(1).says(&["nowhere.wav"]);
+    std::fs::write(path("song.wav"), b"ID3\x04\0\0\0\0\0\0 not a wav at all").unwrap();
+    wav("song.wav").expect_code(1).says(&["song.wav"]);
+
+    let model = |name: &str| {
+        tiro.run(["config", "set", "llm.model", &text(name)])
+            .expect_code(0);
+        tiro.run(["ask", "hello"])
+    };
+    std::fs::write(path("zero.gguf"), b"").unwrap();
+    model("zero.gguf").expect_code(1).says(&["zero.gguf", "empty"]);
+    std::fs::write(path("page.gguf"), "<!DOCTYPE html><html>Sign in</html>").unwrap();
+    model("page.gguf").expect_code(1).says(&["page.gguf"]);
+    let small = tiro.models().join("smollm2-135m-instruct-q4_1.gguf");
+    let bytes = std::fs::read(small).unwrap();
+    std::fs::write(path("cut.gguf"), &bytes[..bytes.len() / 3]).unwrap();
+    model("cut.gguf").expect_code(1).says(&["cut.gguf"]);
+    let mut mangled = bytes[..bytes.len()].to_vec();
+    mangled[8..2048].fill(0xA5);
+    std::fs::write(path("mangled.gguf"), &mangled).unwrap();
+    model("mangled.gguf").expect_code(1).says(&["mangled.gguf"]);
+    model("missing.gguf").expect_code(1).says(&["missing.gguf"]);
+
+    let config = PathBuf::from(tiro.run(["config", "path"]).out.trim());
+    std::fs::write(&config, "[llm]\nmodle = \"x\"\n").unwrap();
+    tiro.run(["ask", "hello"])
+        .expect_code(1)
+        .says(&["modle", "model", "2"]);
+    std::fs::remove_file(&config).unwrap();
+    std::fs::create_dir(&config).unwrap();
+    tiro.run(["ask", "hello"]).expect_code(1).says(&["config"]);
+}
+
+#[test]
+fn real_usage_errors_exit_with_2() {
+    let Some(tiro) = Tiro::find() else { return };
+    tiro.run(["ask"]).expect_code(2);
+    tiro.run(["frobnicate"]).expect_code(2);
+    tiro.run(["ask", "--wav", "a.wav", "and words"]).expect_code(2);
+    tiro.run(["call", "timers.sat"])
+        .expect_code(1)
+        .says(&["timers.set"]);
+}
+
+/// Where the evaluation data is, or a loud line.
+fn data() -> Option<PathBuf> {
+    let data = std::env::var_os("TIRO_DATA")
+        .map(PathBuf::from)
+        .unwrap_or(root().join("../shared/data"));
+    let there = data.join("speech/read").is_dir();
+    if !there {
+        println!(
+            "SKIPPED: the evaluation data is not at {}; set TIRO_DATA",
+            data.display()
+        );
+    }
+    there.then_some(data)
+}
+
+fn words(text: &str) -> String {
+    let kept = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn write_wav(path: &std::path::Path, rate: u32, channels: u16, samples: &[i16]) {
+    let spec = hound::WavSpec {
+        channels,
+        sample_rate: rate,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut wav = hound::WavWriter::create(path, spec).unwrap();
+    samples.iter().for_each(|s| wav.write_sample(*s).unwrap());
+    wav.finalize().unwrap();
+}
