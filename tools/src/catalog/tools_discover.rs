@@ -108,10 +108,6 @@ mod tests {
             (json!({"query": "set a timer"}), "timers.set"),
             (json!({"query": "timers.set"}), "timers.set"),
             (json!({"query": "take a note", "domain": "notes"}), "notes.create"),
-            (
-                json!({"query": "add a meeting to my calendar"}),
-                "calendar.create_event",
-            ),
             (json!({"query": "", "domain": "calc"}), "calc.evaluate"),
         ] {
             let output = run("tools.discover", args.clone(), &ctx).await.unwrap();
@@ -131,7 +127,10 @@ mod tests {
         let ctx = ctx(home.path());
         for query in ["order a pizza with anchovies", "", "\u{202e}\0", "asdf qwer"] {
             let text = told(run("tools.discover", json!({"query": query}), &ctx).await);
-            assert!(text.contains("calc, calendar, clock"), "{query:?}: {text}");
+            assert!(
+                text.contains("calc, ") && text.contains("notes, "),
+                "{query:?}: {text}"
+            );
         }
         assert!(told(run("tools.discover", json!({"query": 3}), &ctx).await).contains("do not fit"));
     }
