@@ -69,7 +69,7 @@ impl fmt::Display for Period {
             (1, "ms"),
         ]
         .into_iter()
-        .find(|(unit, _)| ms > 0 && ms % unit == 0)
+        .find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit))
         .unwrap_or((1000, "s"));
         write!(f, "{}{name}", ms / unit)
     }
