@@ -36,10 +36,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
         } else if let (Some(prompt), Some(engine)) = (text("prompt"), &llm) {
             // A prefix that shares nothing empties the cache.
             if request["fresh"] == true {
-                engine.prepare(&[Piece { text: "0".into(), special: false }]).await?;
+                engine
+                    .prepare(&[Piece {
+                        text: "0".into(),
+                        special: false,
+                    }])
+                    .await?;
             }
             let request = Generate {
-                prompt: vec![Piece { text: prompt, special: true }],
+                prompt: vec![Piece {
+                    text: prompt,
+                    special: true,
+                }],
                 grammar: text("grammar"),
                 max_tokens: number("max").unwrap_or(32),
                 ..Generate::default()
@@ -69,7 +77,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// The data chunk of a 16 kHz mono 16-bit WAV file, as the bench scripts write them.
 fn samples(path: &Path) -> Result<Vec<f32>, Box<dyn Error>> {
     let bytes = std::fs::read(path)?;
-    let at = bytes.windows(4).position(|w| w == b"data").ok_or("no data chunk")?;
+    let at = bytes
+        .windows(4)
+        .position(|w| w == b"data")
+        .ok_or("no data chunk")?;
     let pcm = bytes.get(at + 8..).ok_or("no data")?;
-    Ok(pcm.chunks_exact(2).map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32768.0).collect())
+    Ok(pcm
+        .chunks_exact(2)
+        .map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32768.0)
+        .collect())
 }

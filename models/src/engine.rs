@@ -25,13 +25,23 @@ pub fn find_program(engine: &str, configured: Option<&Path>) -> Result<PathBuf, 
         Some(folder) => vec![folder.to_owned()],
         None => {
             let named = std::env::var_os("TIRO_ENGINES").map(PathBuf::from);
-            let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.to_owned()));
+            let beside = std::env::current_exe()
+                .ok()
+                .and_then(|p| Some(p.parent()?.to_owned()));
             let path = std::env::var_os("PATH").unwrap_or_default();
-            named.into_iter().chain(beside).chain(std::env::split_paths(&path)).collect()
+            named
+                .into_iter()
+                .chain(beside)
+                .chain(std::env::split_paths(&path))
+                .collect()
         }
     };
     let file = format!("{engine}{}", std::env::consts::EXE_SUFFIX);
-    match looked.iter().map(|folder| folder.join(&file)).find(|p| p.is_file()) {
+    match looked
+        .iter()
+        .map(|folder| folder.join(&file))
+        .find(|p| p.is_file())
+    {
         Some(program) => Ok(program),
         None => Err(EngineError::NoEngine {
             engine: engine.into(),
@@ -60,7 +70,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = find_program("tiro-llm", Some(folder.path())).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("tiro-llm") && text.contains("xtask setup"), "{text}");
+        assert!(
+            text.contains("tiro-llm") && text.contains("xtask setup"),
+            "{text}"
+        );
         assert!(text.contains(&*folder.path().to_string_lossy()), "{text}");
         std::fs::write(folder.path().join("tiro-llm"), "").unwrap();
         assert_eq!(

@@ -101,7 +101,10 @@ mod tests {
         check_repeats("", false);
         check_repeats("What do I have on my calendar tomorrow?", false);
         check_repeats("No, no, no, not that one.", false);
-        check_repeats("I'm going to go. I'm going to go. I'm going to go. I'm going to go.", true);
+        check_repeats(
+            "I'm going to go. I'm going to go. I'm going to go. I'm going to go.",
+            true,
+        );
         check_repeats("you you you you you", true);
         check_repeats("Set a timer for ten minutes and then and then and then", true);
         check_repeats("Call mum and call dad", false);

@@ -142,11 +142,7 @@ pub trait Llm: Send + Sync {
     async fn prepare(&self, prefix: &[Piece]) -> Result<Prepared, EngineError>;
 
     /// Generates; `on_text` gets the text as it comes.
-    async fn generate(
-        &self,
-        request: Generate,
-        on_text: OnText<'_>,
-    ) -> Result<Generated, EngineError>;
+    async fn generate(&self, request: Generate, on_text: OnText<'_>) -> Result<Generated, EngineError>;
 
     /// Memory and counters; never starts anything.
     fn stats(&self) -> EngineStats {

@@ -27,7 +27,12 @@ pub fn install() {
         .without_time()
         .with_filter(filter);
     // A second start can only come from a test; the first one stays.
-    drop(tracing_subscriber::registry().with(KeepError).with(stderr).try_init());
+    drop(
+        tracing_subscriber::registry()
+            .with(KeepError)
+            .with(stderr)
+            .try_init(),
+    );
 }
 
 /// The last error that a native library logged since this was asked before.

@@ -49,7 +49,16 @@ mod linux {
 
     /// Libraries and what they ask about the machine (cores, memory, GPU drivers).
     const SYSTEM: &[&str] = &[
-        "/usr", "/lib", "/lib64", "/etc", "/opt", "/proc", "/sys", "/dev/null", "/dev/urandom", "/nix/store",
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/etc",
+        "/opt",
+        "/proc",
+        "/sys",
+        "/dev/null",
+        "/dev/urandom",
+        "/nix/store",
     ];
 
     /// Folders of GPU devices; NVIDIA's are single nodes.

@@ -38,7 +38,11 @@ pub fn room(mut arguments: impl Iterator<Item = OsString>) -> Result<Room, Engin
                 room.read.extend(folders.into_iter().flatten());
             }
             (Some("--snapshots"), Some(folder)) => room.write.push(folder),
-            _ => return Err(EngineError::Protocol(format!("this program is started by tiro, without {name:?}"))),
+            _ => {
+                return Err(EngineError::Protocol(format!(
+                    "this program is started by tiro, without {name:?}"
+                )));
+            }
         }
     }
     Ok(room)
@@ -111,16 +115,24 @@ pub struct Reply<D: Dialect> {
 impl<D: Dialect> Reply<D> {
     /// Streams a part. A daemon that is gone is noticed by the reader, so errors need no handling here.
     pub fn part(&self, part: D::Part) {
-        drop(self.out.send(&FromEngine::<D::Part, D::Answer>::Part { id: self.id, part }));
+        drop(
+            self.out
+                .send(&FromEngine::<D::Part, D::Answer>::Part { id: self.id, part }),
+        );
     }
 
     /// Answers; nothing may follow.
     pub fn done(&self, answer: Result<D::Answer, EngineError>) {
         let id = self.id;
-        let sent = self.out.send(&FromEngine::<D::Part, D::Answer>::Done { id, answer });
+        let sent = self
+            .out
+            .send(&FromEngine::<D::Part, D::Answer>::Done { id, answer });
         if let Err(error @ EngineError::Refused(_)) = sent {
             let answer = Err(error);
-            drop(self.out.send(&FromEngine::<D::Part, D::Answer>::Done { id, answer }));
+            drop(
+                self.out
+                    .send(&FromEngine::<D::Part, D::Answer>::Done { id, answer }),
+            );
         }
         lock(&self.cancelled).retain(|other| *other > id);
     }
@@ -197,7 +209,9 @@ fn end_process() {
 }
 
 fn by_hand(error: std::io::Error) -> EngineError {
-    EngineError::Protocol(format!("this program is started by tiro and not by hand ({error})"))
+    EngineError::Protocol(format!(
+        "this program is started by tiro and not by hand ({error})"
+    ))
 }
 
 /// A poisoned lock holds plain data that is still whole.
@@ -212,17 +226,25 @@ mod tests {
     use super::*;
     use crate::protocol::{LlmAnswer, LlmDialect, LlmRequest};
 
-    fn connect() -> (UnixStream, mpsc::Receiver<()>, std::thread::JoinHandle<Result<Inbox<LlmDialect>, EngineError>>) {
+    type Opened = std::thread::JoinHandle<Result<Inbox<LlmDialect>, EngineError>>;
+
+    fn connect() -> (UnixStream, Receiver<()>, Opened) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (closed, on_close) = mpsc::channel();
-        let inbox = std::thread::spawn(move || {
-            Inbox::over(theirs, move || drop(closed.send(())))
-        });
+        let inbox =
+            std::thread::spawn(move || Inbox::over(theirs, move || closed.send(()).unwrap_or_default()));
         (ours, on_close, inbox)
     }
 
     fn greet(stream: &mut UnixStream, version: u32) -> Hello {
-        protocol::write(stream, &Hello { version, who: "tiro".into() }).unwrap();
+        protocol::write(
+            stream,
+            &Hello {
+                version,
+                who: "tiro".into(),
+            },
+        )
+        .unwrap();
         protocol::read(stream).unwrap().unwrap()
     }
 
@@ -236,7 +258,14 @@ mod tests {
         assert_eq!(greet(&mut daemon, protocol::VERSION).who, "tiro-llm");
         let inbox = inbox.join().unwrap().unwrap();
         for id in [1, 2] {
-            protocol::write(&mut daemon, &ToEngine::Request { id, request: LlmRequest::Stats }).unwrap();
+            protocol::write(
+                &mut daemon,
+                &ToEngine::Request {
+                    id,
+                    request: LlmRequest::Stats,
+                },
+            )
+            .unwrap();
         }
         let job = inbox.next().unwrap();
         assert_eq!(job.request, LlmRequest::Stats);
@@ -250,8 +279,20 @@ mod tests {
         assert!(job.reply.cancelled());
         job.reply.part("so far".into());
         job.reply.done(Err(EngineError::Cancelled));
-        assert_eq!(next(&mut daemon), FromEngine::Part { id: 1, part: "so far".into() });
-        assert!(matches!(next(&mut daemon), FromEngine::Done { id: 1, answer: Err(EngineError::Cancelled) }));
+        assert_eq!(
+            next(&mut daemon),
+            FromEngine::Part {
+                id: 1,
+                part: "so far".into()
+            }
+        );
+        assert!(matches!(
+            next(&mut daemon),
+            FromEngine::Done {
+                id: 1,
+                answer: Err(EngineError::Cancelled)
+            }
+        ));
         // Finishing 1 must not forget that 2, still waiting, was cancelled too.
         assert!(inbox.next().unwrap().reply.cancelled());
         drop(daemon);

@@ -147,10 +147,15 @@ impl LlmEngine {
                 }
             };
             let (snapshots, key) = (snapshots.clone(), key.to_owned());
-            blocking(move || snapshots.keep(&key, &path, bytes)).await?.map_err(|e| e.to_string())
+            blocking(move || snapshots.keep(&key, &path, bytes))
+                .await?
+                .map_err(|e| e.to_string())
         };
         if let Err(error) = saved.await {
-            tracing::warn!(error, "the prompt's state was not saved; the next start will be slower");
+            tracing::warn!(
+                error,
+                "the prompt's state was not saved; the next start will be slower"
+            );
         }
     }
 }
@@ -191,13 +196,22 @@ impl Llm for LlmEngine {
                 if let Some(path) = file
                     && let Some(tokens) = self.restore(path, prefix).await?
                 {
-                    return Ok(Prepared { tokens, prefilled: 0, restored: true, ms: ms() });
+                    return Ok(Prepared {
+                        tokens,
+                        prefilled: 0,
+                        restored: true,
+                        ms: ms(),
+                    });
                 }
                 key = Some((name, snapshots));
             }
         }
         let (tokens, cached, exact) = match self.ask(LlmRequest::Prefill(prefix.to_vec())).await? {
-            LlmAnswer::Prefilled { tokens, cached, exact } => (tokens, cached, exact),
+            LlmAnswer::Prefilled {
+                tokens,
+                cached,
+                exact,
+            } => (tokens, cached, exact),
             other => return Err(unexpected(&other)),
         };
         if let Some((key, snapshots)) = key
@@ -213,11 +227,7 @@ impl Llm for LlmEngine {
         })
     }
 
-    async fn generate(
-        &self,
-        request: Generate,
-        on_text: OnText<'_>,
-    ) -> Result<Generated, EngineError> {
+    async fn generate(&self, request: Generate, on_text: OnText<'_>) -> Result<Generated, EngineError> {
         let (engine, _) = self.ready().await?;
         let request = LlmRequest::Generate(request);
         match self.keeper.ask(&engine, request, |text| on_text(&text)).await? {

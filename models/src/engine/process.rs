@@ -4,8 +4,8 @@ use std::{
     collections::HashMap,
     collections::VecDeque,
     ffi::OsString,
-    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     os::unix::process::ExitStatusExt,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::Path,
     process::{ExitStatus, Stdio},
     sync::{
@@ -17,7 +17,10 @@ use std::{
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{UnixStream, unix::{OwnedReadHalf, OwnedWriteHalf}},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
     process::{Child, ChildStderr, Command},
     sync::{Notify, mpsc, watch},
     time::timeout,
@@ -99,7 +102,10 @@ impl<D: Dialect> Connection<D> {
                 };
                 drop(child.start_kill());
                 drop(child.wait().await);
-                return Err(EngineError::Crashed { engine: D::ENGINE.into(), how });
+                return Err(EngineError::Crashed {
+                    engine: D::ENGINE.into(),
+                    how,
+                });
             }
         }
         let shared = Arc::new(Shared {
@@ -153,7 +159,10 @@ impl<D: Dialect> Connection<D> {
     pub(super) async fn stop(&self) {
         self.send(&ToEngine::Shutdown);
         let mut ended = self.ended.clone();
-        if timeout(Duration::from_secs(1), ended.wait_for(Option::is_some)).await.is_err() {
+        if timeout(Duration::from_secs(1), ended.wait_for(Option::is_some))
+            .await
+            .is_err()
+        {
             self.kill("it did not leave when it was asked to");
             drop(timeout(Duration::from_secs(5), ended.wait_for(Option::is_some)).await);
         }
@@ -176,7 +185,10 @@ impl<D: Dialect> Connection<D> {
             Ok(Ok(how)) => how.clone().unwrap_or_default(),
             _ => "it closed its socket".into(),
         };
-        EngineError::Crashed { engine: D::ENGINE.into(), how }
+        EngineError::Crashed {
+            engine: D::ENGINE.into(),
+            how,
+        }
     }
 }
 
@@ -207,7 +219,8 @@ impl<D: Dialect> Call<D> {
                 Err(_) => {
                     let silent = lock(&self.connection.shared.heard).max(asked).elapsed();
                     if silent > hang {
-                        self.connection.kill(&format!("it gave no sign of life for {silent:.1?}"));
+                        self.connection
+                            .kill(&format!("it gave no sign of life for {silent:.1?}"));
                     }
                     self.connection.send(&ToEngine::Health);
                 }
@@ -239,7 +252,9 @@ impl<D: Dialect> Drop for Call<D> {
 }
 
 fn spawn(program: &Path, arguments: &[OsString], socket: StdStream) -> std::io::Result<Child> {
-    let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let inherited = INHERITED
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
     Command::new(program)
         .args(arguments)
         .env_clear()

@@ -82,7 +82,9 @@ impl Snapshots {
         let kept = (|| {
             let file = File::open(temporary)?;
             if file.metadata()?.len() != bytes {
-                return Err(io::Error::other("the file is shorter than what was written; is the disk full?"));
+                return Err(io::Error::other(
+                    "the file is shorter than what was written; is the disk full?",
+                ));
             }
             file.sync_all()?;
             let sum = sum_of(temporary)?;
@@ -100,7 +102,10 @@ impl Snapshots {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok()?.elapsed().ok();
         let mut files = self.files("kv");
         files.sort_by_key(age);
-        let stale = self.files("tmp").into_iter().filter(|p| age(p).is_some_and(|a| a > STALE));
+        let stale = self
+            .files("tmp")
+            .into_iter()
+            .filter(|p| age(p).is_some_and(|a| a > STALE));
         for path in files.into_iter().skip(KEPT).chain(stale) {
             drop(fs::remove_file(path));
         }
@@ -163,7 +168,10 @@ mod tests {
     };
 
     fn prefix(text: &str, special: bool) -> Vec<Piece> {
-        vec![Piece { text: text.into(), special }]
+        vec![Piece {
+            text: text.into(),
+            special,
+        }]
     }
 
     #[test]
@@ -177,9 +185,27 @@ mod tests {
             key(&prefix("a", false), PARAMETERS),
             key(&prefix("b", true), PARAMETERS),
             key(&[prefix("a", true), prefix("", true)].concat(), PARAMETERS),
-            key(&prefix("a", true), Parameters { context: 8192, ..PARAMETERS }),
-            key(&prefix("a", true), Parameters { kv: KvType::Q8_0, ..PARAMETERS }),
-            key(&prefix("a", true), Parameters { binding: "2", ..PARAMETERS }),
+            key(
+                &prefix("a", true),
+                Parameters {
+                    context: 8192,
+                    ..PARAMETERS
+                },
+            ),
+            key(
+                &prefix("a", true),
+                Parameters {
+                    kv: KvType::Q8_0,
+                    ..PARAMETERS
+                },
+            ),
+            key(
+                &prefix("a", true),
+                Parameters {
+                    binding: "2",
+                    ..PARAMETERS
+                },
+            ),
         ];
         assert_eq!(keys[0], key(&prefix("a", true), PARAMETERS));
         fs::write(&model, "heavier weights").unwrap();

@@ -102,8 +102,15 @@ impl Stt for SttEngine {
         }
         let (engine, _, load_ms) = self.ready().await?;
         let request = SttRequest::Transcribe(request);
-        match self.keeper.ask(&engine, request, |segment| on_segment(&segment)).await? {
-            SttAnswer::Transcript(transcript) => Ok(Transcript { load_ms, ..transcript }),
+        match self
+            .keeper
+            .ask(&engine, request, |segment| on_segment(&segment))
+            .await?
+        {
+            SttAnswer::Transcript(transcript) => Ok(Transcript {
+                load_ms,
+                ..transcript
+            }),
             other => Err(unexpected(&other)),
         }
     }

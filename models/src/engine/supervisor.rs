@@ -192,7 +192,9 @@ impl<D: Dialect, I: Clone + Send + 'static> Supervisor<D, I> {
         // The first restart is at once; a person who asks again must not wait for a chance event.
         let pause = match slot.crashes {
             0 => Duration::ZERO,
-            n => FIRST_PAUSE.saturating_mul(1 << (n - 1).min(10)).min(LONGEST_PAUSE),
+            n => FIRST_PAUSE
+                .saturating_mul(1 << (n - 1).min(10))
+                .min(LONGEST_PAUSE),
         };
         slot.crashes += 1;
         slot.not_before = Some(Instant::now() + pause);
@@ -212,11 +214,17 @@ async fn leave_when_idle<D: Dialect, I: Clone + Send + 'static>(
             return;
         };
         let last_used = lock(&keeper.seen).last_used.unwrap_or_else(Instant::now);
-        let idle = if engine.busy() { Duration::ZERO } else { last_used.elapsed() };
+        let idle = if engine.busy() {
+            Duration::ZERO
+        } else {
+            last_used.elapsed()
+        };
         if idle >= keeper.limits.idle {
             let mut slot = keeper.slot.lock().await;
             // Somebody may have come while we waited for the slot.
-            let used = lock(&keeper.seen).last_used.is_some_and(|at| at.elapsed() < keeper.limits.idle);
+            let used = lock(&keeper.seen)
+                .last_used
+                .is_some_and(|at| at.elapsed() < keeper.limits.idle);
             let ours = |(running, _): &(Arc<Connection<D>>, I)| Arc::ptr_eq(running, &engine);
             if !used && !engine.busy() && slot.running.as_ref().is_some_and(ours) {
                 tracing::debug!(engine = D::ENGINE, "idle: the engine leaves");
@@ -226,7 +234,11 @@ async fn leave_when_idle<D: Dialect, I: Clone + Send + 'static>(
                 return;
             }
         }
-        let wait = keeper.limits.idle.saturating_sub(idle).max(Duration::from_millis(20));
+        let wait = keeper
+            .limits
+            .idle
+            .saturating_sub(idle)
+            .max(Duration::from_millis(20));
         drop((keeper, engine));
         tokio::time::sleep(wait).await;
     }

@@ -24,7 +24,13 @@ impl Chooser {
             None => None,
         };
         let chance = (request.temperature > 0.0).then(|| {
-            LlamaSampler::chain([LlamaSampler::temp(request.temperature), LlamaSampler::dist(request.seed)], true)
+            LlamaSampler::chain(
+                [
+                    LlamaSampler::temp(request.temperature),
+                    LlamaSampler::dist(request.seed),
+                ],
+                true,
+            )
         });
         Ok(Chooser { grammar, chance })
     }
@@ -86,7 +92,9 @@ fn pick(chance: &mut LlamaSampler, candidates: &mut LlamaTokenDataArray) -> Opti
 fn allows(grammar: &mut LlamaSampler, token: LlamaToken) -> bool {
     let mut one = LlamaTokenDataArray::new(vec![LlamaTokenData::new(token, 1.0, 0.0)], false);
     one.apply_sampler(grammar);
-    one.data.first().is_some_and(|candidate| candidate.logit() > f32::NEG_INFINITY)
+    one.data
+        .first()
+        .is_some_and(|candidate| candidate.logit() > f32::NEG_INFINITY)
 }
 
 fn broken_grammar(error: &GrammarError) -> EngineError {

@@ -38,7 +38,11 @@ fn run() -> Result<(), EngineError> {
             LlmRequest::Load(load) => with_model(&backend, load, reply, &inbox, &sandbox),
             LlmRequest::Unload => answer(&reply, Ok(LlmAnswer::Unloaded), &inbox),
             LlmRequest::Stats => answer(&reply, Ok(LlmAnswer::Report(Default::default())), &inbox),
-            _ => answer(&reply, Err(EngineError::Protocol("no model is loaded".into())), &inbox),
+            _ => answer(
+                &reply,
+                Err(EngineError::Protocol("no model is loaded".into())),
+                &inbox,
+            ),
         };
     }
     Ok(())

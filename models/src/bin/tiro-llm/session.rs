@@ -22,7 +22,11 @@ use models::{
     text::Stream,
 };
 
-use crate::{choose::Chooser, tokens::Tokens, weights::{Weights, bad}};
+use crate::{
+    choose::Chooser,
+    tokens::Tokens,
+    weights::{Weights, bad},
+};
 
 /// Tokens evaluated between two looks at `Cancel`. Larger is hardly faster and makes a cancel wait longer.
 const CHUNK: usize = 64;
@@ -63,7 +67,7 @@ impl<'m> Session<'m> {
             .with_n_ctx(weights.context.try_into().ok())
             .with_n_threads(threads.try_into().unwrap_or(1))
             .with_n_threads_batch(threads.try_into().unwrap_or(1))
-            .with_type_k(kv.clone())
+            .with_type_k(kv)
             .with_type_v(kv)
             .with_no_perf(true);
         let context = weights.model.new_context(backend, params).map_err(|e| {
@@ -76,7 +80,11 @@ impl<'m> Session<'m> {
         let plural = if threads == 1 { "" } else { "s" };
         Ok(Session {
             info: ModelInfo {
-                name: weights.header.name.clone().unwrap_or_else(|| file_name.into_owned()),
+                name: weights
+                    .header
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| file_name.into_owned()),
                 architecture: weights.header.architecture.clone(),
                 chat_template: weights.header.chat_template.clone(),
                 bos,
@@ -97,7 +105,10 @@ impl<'m> Session<'m> {
     }
 
     pub(crate) fn count(&self, pieces: &[Piece]) -> Vec<u32> {
-        pieces.iter().map(|piece| number(self.tokens.of(piece).len())).collect()
+        pieces
+            .iter()
+            .map(|piece| number(self.tokens.of(piece).len()))
+            .collect()
     }
 
     pub(crate) fn report(&self) -> LlmReport {
@@ -110,7 +121,11 @@ impl<'m> Session<'m> {
     }
 
     /// Brings a prefix into the cache. A conversation that already stands behind it stays.
-    pub(crate) fn prefill(&mut self, prefix: &[Piece], cancelled: Cancelled<'_>) -> Result<LlmAnswer, EngineError> {
+    pub(crate) fn prefill(
+        &mut self,
+        prefix: &[Piece],
+        cancelled: Cancelled<'_>,
+    ) -> Result<LlmAnswer, EngineError> {
         let prefix = self.tokens.prompt(prefix);
         self.fits(&prefix)?;
         let cached = if self.held.starts_with(&prefix) {
@@ -189,7 +204,10 @@ impl<'m> Session<'m> {
         let saved = self.context.state_seq_save_file(path, 0, &self.held);
         saved.map(|bytes| bytes as u64).map_err(|e| {
             let said = models::nativelog::take_last_error();
-            EngineError::Refused(format!("The state was not written: {}.", said.unwrap_or_else(|| e.to_string())))
+            EngineError::Refused(format!(
+                "The state was not written: {}.",
+                said.unwrap_or_else(|| e.to_string())
+            ))
         })
     }
 
@@ -292,7 +310,9 @@ impl<'m> Session<'m> {
             Err(error) => {
                 // Part of the batch may have gone in.
                 self.clear();
-                Err(EngineError::Refused(format!("The model could not go on: {error}.")))
+                Err(EngineError::Refused(format!(
+                    "The model could not go on: {error}."
+                )))
             }
         }
     }

@@ -76,7 +76,8 @@ impl<'m> Tokens<'m> {
     /// carry none.
     fn marker(&self, token: LlamaToken) -> Option<String> {
         let attributes = self.vocab.attr(token);
-        let marks = attributes.contains(LlamaTokenAttr::UserDefined) || attributes.contains(LlamaTokenAttr::Control);
+        let marks =
+            attributes.contains(LlamaTokenAttr::UserDefined) || attributes.contains(LlamaTokenAttr::Control);
         let text = marks.then(|| String::from_utf8_lossy(&self.bytes(token)).into_owned())?;
         (!text.trim().is_empty()).then_some(text)
     }

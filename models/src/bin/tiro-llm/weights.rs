@@ -74,13 +74,19 @@ pub(crate) fn load(backend: &LlamaBackend, load: &LlmLoad) -> Result<Weights, En
 }
 
 pub(crate) fn bad(path: &Path, reason: String) -> EngineError {
-    EngineError::BadModel { path: path.to_owned(), reason }
+    EngineError::BadModel {
+        path: path.to_owned(),
+        reason,
+    }
 }
 
 fn gpus() -> Vec<LlamaBackendDevice> {
     let mut devices = list_llama_ggml_backend_devices();
     devices.retain(|d| {
-        matches!(d.device_type, LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu)
+        matches!(
+            d.device_type,
+            LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu
+        )
     });
     devices
 }
@@ -116,6 +122,14 @@ fn cpu_features() -> String {
         ("NEON", cfg!(target_feature = "neon")),
         ("DOTPROD", cfg!(target_feature = "dotprod")),
     ];
-    let on: Vec<&str> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    if on.is_empty() { "baseline".into() } else { on.join(", ") }
+    let on: Vec<&str> = features
+        .iter()
+        .filter(|(_, on)| *on)
+        .map(|(name, _)| *name)
+        .collect();
+    if on.is_empty() {
+        "baseline".into()
+    } else {
+        on.join(", ")
+    }
 }

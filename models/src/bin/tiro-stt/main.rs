@@ -52,9 +52,9 @@ fn run() -> Result<(), EngineError> {
                 recogniser.transcribe(&request, &reply).map(SttAnswer::Transcript)
             }
             (SttRequest::Transcribe(_), None) => Err(EngineError::Protocol("no model is loaded".into())),
-            (SttRequest::Stats, loaded) => {
-                Ok(SttAnswer::Report(loaded.as_ref().map_or(0, |(_, recogniser)| recogniser.info.bytes)))
-            }
+            (SttRequest::Stats, loaded) => Ok(SttAnswer::Report(
+                loaded.as_ref().map_or(0, |(_, recogniser)| recogniser.info.bytes),
+            )),
             (SttRequest::Unload, _) => {
                 loaded = None;
                 Ok(SttAnswer::Unloaded)

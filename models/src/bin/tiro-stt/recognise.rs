@@ -23,8 +23,8 @@ const POSITIONS: f32 = 50.0;
 const MARGINS: [f32; 2] = [64.0, 256.0];
 /// Encoder positions of the whole window, 30 s.
 const WINDOW: u32 = 1500;
-/// A mean log-probability below which a result counts as unsure. Whisper's own limit for trying again is -1.
-const UNSURE: f32 = -0.8;
+/// A mean log-probability of text tokens below which a result counts as unsure: whisper's own limit for trying again.
+const UNSURE: f32 = -1.0;
 /// Seconds below which whisper.cpp refuses to look.
 const SHORTEST: f32 = 0.1;
 /// Loudest sample of a clip that holds nothing at all.
@@ -35,6 +35,8 @@ pub(crate) struct Recogniser {
     pub(crate) info: SttInfo,
     state: WhisperState,
     threads: i32,
+    /// The first token that is no text.
+    special: i32,
 }
 
 /// How one look at the clip goes.
@@ -76,7 +78,10 @@ impl Recogniser {
         if !path.exists() {
             return Err(EngineError::NoModel { path: path.clone() });
         }
-        let bad = |reason: String| EngineError::BadModel { path: path.clone(), reason };
+        let bad = |reason: String| EngineError::BadModel {
+            path: path.clone(),
+            reason,
+        };
         let header = ggml_whisper::inspect(path).map_err(|e| bad(e.to_string()))?;
         // Working buffers grow with the model: about half its size, and never under a hundred megabytes.
         let needed = header.bytes + (header.bytes / 2).max(100 << 20);
@@ -94,8 +99,14 @@ impl Recogniser {
         // once windows differ in length.
         params.use_gpu(load.gpu).flash_attn(false);
         drop(nativelog::take_last_error());
-        let loaded = WhisperContext::new_with_params(path, params).and_then(|context| context.create_state());
-        let state = loaded.map_err(|e| bad(format!("{}.", nativelog::take_last_error().unwrap_or(e.to_string()))))?;
+        let loaded = WhisperContext::new_with_params(path, params)
+            .and_then(|context| Ok((context.create_state()?, context.token_eot())));
+        let (state, special) = loaded.map_err(|e| {
+            bad(format!(
+                "{}.",
+                nativelog::take_last_error().unwrap_or(e.to_string())
+            ))
+        })?;
         let threads = load.threads.unwrap_or_else(machine::cores).max(1);
         let info = SttInfo {
             name: header.name,
@@ -106,7 +117,15 @@ impl Recogniser {
             binding: BINDING.into(),
         };
         let threads = i32::try_from(threads).unwrap_or(1);
-        Ok((Recogniser { info, state, threads }, millis(start)))
+        Ok((
+            Recogniser {
+                info,
+                state,
+                threads,
+                special,
+            },
+            millis(start),
+        ))
     }
 
     /// Recognises one clip.
@@ -124,7 +143,9 @@ impl Recogniser {
         if let Some(code) = request.language.as_deref()
             && whisper_rs::get_lang_id(&code.replace('\0', "")).is_none()
         {
-            return Err(EngineError::Refused(format!("The recogniser knows no language {code:?}.")));
+            return Err(EngineError::Refused(format!(
+                "The recogniser knows no language {code:?}."
+            )));
         }
         let mut transcript = Transcript {
             language: request.language.clone().unwrap_or_else(|| "en".into()),
@@ -143,11 +164,19 @@ impl Recogniser {
                 break;
             }
             transcript.retried = true;
-            seen = self.look(look, &samples, &language, prompt, reply)?;
+            let again = self.look(look, &samples, &language, prompt, reply)?;
+            // One short word is never sure by its numbers; that a wider window shows the same is as good.
+            let agreed = again.text() == seen.text() && !ghosts::repeats(&again.text());
+            seen = again;
+            if agreed {
+                break;
+            }
         }
         if !looks[0].windows {
             // Segments of one window are certain only now; those of several were sent as they came.
-            seen.segments.iter().for_each(|segment| reply.part(segment.clone()));
+            seen.segments
+                .iter()
+                .for_each(|segment| reply.part(segment.clone()));
         }
         transcript.text = seen.text();
         transcript.segments = seen.segments;
@@ -175,7 +204,10 @@ impl Recogniser {
         params.set_duration_ms(100);
         self.full(params, samples, reply)?;
         let threads = usize::try_from(self.threads).unwrap_or(1);
-        let detected = self.state.lang_detect(0, threads).map_err(|e| failed(&e, reply))?;
+        let detected = self
+            .state
+            .lang_detect(0, threads)
+            .map_err(|e| failed(&e, reply))?;
         Ok(whisper_rs::get_lang_str(detected.0).unwrap_or("en").to_owned())
     }
 
@@ -247,7 +279,9 @@ impl Recogniser {
         let mut segments = Vec::new();
         for segment in self.state.as_iter() {
             for i in 0..segment.n_tokens() {
-                if let Some(token) = segment.get_token(i) {
+                if let Some(token) = segment.get_token(i)
+                    && token.token_id() < self.special
+                {
                     sum += token.token_data().plog;
                     count += 1.0;
                 }
@@ -272,14 +306,26 @@ impl Recogniser {
 fn looks(seconds: f32, wanted: Option<u32>) -> Vec<Look> {
     let positions = seconds * POSITIONS;
     let windows = positions >= WINDOW as f32;
-    let whole = Look { audio_ctx: 0, windows, fallback: true };
-    let narrow = |audio_ctx| Look { audio_ctx, windows: false, fallback: false };
+    let whole = Look {
+        audio_ctx: 0,
+        windows,
+        fallback: true,
+    };
+    let narrow = |audio_ctx| Look {
+        audio_ctx,
+        windows: false,
+        fallback: false,
+    };
     match wanted {
         Some(audio_ctx) if (1..WINDOW).contains(&audio_ctx) && !windows => vec![narrow(audio_ctx)],
         Some(_) => vec![whole],
         None => {
             let trimmed = MARGINS.iter().map(|margin| (positions + margin).ceil() as u32);
-            trimmed.filter(|audio_ctx| *audio_ctx < WINDOW).map(narrow).chain([whole]).collect()
+            trimmed
+                .filter(|audio_ctx| *audio_ctx < WINDOW)
+                .map(narrow)
+                .chain([whole])
+                .collect()
         }
     }
 }
@@ -287,7 +333,11 @@ fn looks(seconds: f32, wanted: Option<u32>) -> Vec<Look> {
 /// What of a segment somebody said.
 fn said(text: &str, prompt: &str) -> String {
     let text = ghosts::without_directions(text);
-    if ghosts::echoes(&text, prompt) { String::new() } else { text }
+    if ghosts::echoes(&text, prompt) {
+        String::new()
+    } else {
+        text
+    }
 }
 
 fn send_if_said(data: &SegmentCallbackData, prompt: &str, send: &impl Fn(Segment)) {
@@ -310,7 +360,11 @@ fn failed(error: &whisper_rs::WhisperError, reply: &Reply<SttDialect>) -> Engine
 
 /// Foreign samples may be anything; what is no number is silence.
 fn clean(sample: f32) -> f32 {
-    if sample.is_finite() { sample.clamp(-1.0, 1.0) } else { 0.0 }
+    if sample.is_finite() {
+        sample.clamp(-1.0, 1.0)
+    } else {
+        0.0
+    }
 }
 
 fn centiseconds(time: i64) -> f32 {
@@ -334,6 +388,9 @@ fn device(gpu: bool, threads: u32) -> String {
     }
     let system = whisper_rs::print_system_info();
     let cpu = system.rsplit("CPU : ").next().unwrap_or_default();
-    let on: Vec<&str> = cpu.split('|').filter_map(|flag| flag.trim().strip_suffix(" = 1")).collect();
+    let on: Vec<&str> = cpu
+        .split('|')
+        .filter_map(|flag| flag.trim().strip_suffix(" = 1"))
+        .collect();
     format!("CPU ({}), {threads} thread{plural}", on.join(", "))
 }
