@@ -339,7 +339,7 @@ fn memory(config: &Config) -> Section {
     match machine::available_memory() {
         Some(free) => {
             let says = format!(
-                "{} free, about {} needed while both models are loaded.",
+                "{} free, at least {} needed while both models are loaded.",
                 mib(free),
                 mib(needed)
             );
@@ -351,7 +351,7 @@ fn memory(config: &Config) -> Section {
         None => section.info(
             "free",
             format!(
-                "About {} needed; this system does not say what is free.",
+                "At least {} needed; this system does not say what is free.",
                 mib(needed)
             ),
         ),
@@ -367,7 +367,7 @@ async fn engines(app: &App) -> Section {
         Ok(llm) => {
             let info = tokio::time::timeout(ENGINE_TIME, llm.info()).await;
             let rss = llm.stats().rss;
-            engine(&mut section, "llm", info, |i| {
+            engine(&mut section, ["llm", "llm sandbox"], info, |i| {
                 let what = format!(
                     "{} ({}, window of {} tokens) on {}",
                     i.name, i.architecture, i.context, i.device
@@ -381,7 +381,7 @@ async fn engines(app: &App) -> Section {
         Ok(stt) => {
             let info = tokio::time::timeout(ENGINE_TIME, stt.info()).await;
             let rss = stt.stats().rss;
-            engine(&mut section, "stt", info, |i| {
+            engine(&mut section, ["stt", "stt sandbox"], info, |i| {
                 (
                     format!("whisper {} on {}; {} resident.", i.name, i.device, mib(rss)),
                     i.sandbox,
@@ -395,7 +395,7 @@ async fn engines(app: &App) -> Section {
 
 fn engine<I>(
     section: &mut Section,
-    name: &'static str,
+    [name, confined]: [&'static str; 2],
     info: Result<Result<I, EngineError>, tokio::time::error::Elapsed>,
     words: impl FnOnce(I) -> (String, String),
 ) {
@@ -405,11 +405,11 @@ fn engine<I>(
             section.ok(name, says);
             match sandbox.starts_with("none") {
                 true => section.warn(
-                    "sandbox",
+                    confined,
                     format!("tiro-{name} runs without one ({sandbox})."),
                     "A kernel with Landlock (Linux 5.13 or later) confines it.",
                 ),
-                false => section.ok("sandbox", format!("tiro-{name} is confined: {sandbox}.")),
+                false => section.ok(confined, format!("tiro-{name} is confined: {sandbox}.")),
             }
         }
         Ok(Err(error)) => {
