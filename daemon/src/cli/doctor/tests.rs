@@ -1,0 +1,115 @@
+//! Homes that are new, and homes where things are wrong.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// The report on a home, as one line of `section.check severity` each, and its text.
+async fn report(home: &Path) -> (Vec<String>, String) {
+    let mut paths = Paths::under(home);
+    // Never the engines of the machine that runs the tests.
+    fs::create_dir_all(home.join("engines")).unwrap();
+    if !paths.config.exists() {
+        fs::write(
+            &paths.config,
+            format!("[engines]\ndir = {:?}\n", home.join("engines")),
+        )
+        .unwrap();
+    }
+    paths.models = home.join("models");
+    let report = examine(paths).await;
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    assert_eq!(json["ok"], report.ok);
+    let mut lines = Vec::new();
+    for section in json["sections"].as_array().unwrap() {
+        for check in section["checks"].as_array().unwrap() {
+            let (name, severity) = (
+                check["name"].as_str().unwrap(),
+                check["severity"].as_str().unwrap(),
+            );
+            lines.push(format!("{}.{name} {severity}", section["name"].as_str().unwrap()));
+            assert!(!check["says"].as_str().unwrap().is_empty());
+            assert_eq!(
+                check.get("todo").is_some(),
+                matches!(severity, "warn" | "fail"),
+                "{check}"
+            );
+            assert!(report.text().contains(name));
+        }
+    }
+    (lines, report.text())
+}
+
+#[tokio::test]
+async fn a_new_home_lacks_models_and_nothing_else_is_wrong() {
+    let home = tempfile::tempdir().unwrap();
+    let (lines, text) = report(home.path()).await;
+    for expect in [
+        "config.file ok",
+        "folders.data info",
+        "data.calendars info",
+        "models.llm fail",
+        "models.stt fail",
+        "daemon.running info",
+        "privacy.network ok",
+    ] {
+        assert!(
+            lines.iter().any(|line| line == expect),
+            "no {expect} in {lines:?}"
+        );
+    }
+    assert!(text.contains("tiro models pull whisper-base"), "{text}");
+    // Looking changes nothing.
+    assert!(!home.path().join("data").exists() && !home.path().join("run").exists());
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_found() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    for folder in ["data/contacts/a", "data/calendars/a", "state", "models"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    fs::write(
+        at("data/contacts/a/good.vcf"),
+        "BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Ada\r\nN:;Ada;;;\r\nEND:VCARD\r\n",
+    )
+    .unwrap();
+    fs::write(at("data/contacts/a/bad.vcf"), [0xff; 30]).unwrap();
+    fs::write(at("data/calendars/a/bad.ics"), "nothing").unwrap();
+    fs::set_permissions(at("state"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(at("cache"), "").unwrap();
+    fs::write(at("empty.gguf"), "").unwrap();
+    let engines = at("engines");
+    fs::write(
+        at("config.toml"),
+        format!("[llm]\nmodel = {:?}\n[stt]\nmodel = \"bse\"\n[tools]\ncore = [\"no.such\"]\n[engines]\ndir = {engines:?}\n", at("empty.gguf")),
+    )
+    .unwrap();
+    let (lines, text) = report(home.path()).await;
+    for expect in [
+        "config.tools warn",
+        "folders.state warn",
+        "folders.cache fail",
+        "data.contacts warn",
+        "data.calendars warn",
+        "models.llm fail",
+        "models.stt fail",
+        "engines.llm fail",
+        "engines.stt fail",
+    ] {
+        assert!(
+            lines.iter().any(|line| line == expect),
+            "no {expect} in {lines:?}\n{text}"
+        );
+    }
+    assert!(
+        text.contains("1 in ") && text.contains("and 1 that cannot be read"),
+        "{text}"
+    );
+
+    fs::write(at("config.toml"), "[llm]\nmodle = 1\n").unwrap();
+    let (lines, text) = report(home.path()).await;
+    assert!(lines.contains(&"config.file fail".to_owned()));
+    assert!(text.contains("Did you mean model?"), "{text}");
+}
