@@ -87,7 +87,8 @@ impl StoreError {
         }
     }
 
-    fn of(path: &Path, cause: io::Error) -> StoreError {
+    /// What an error of the system means for this file.
+    pub fn of(path: &Path, cause: io::Error) -> StoreError {
         let path = path.to_owned();
         match cause.kind() {
             ErrorKind::NotFound => StoreError::Missing(path),

@@ -1,6 +1,6 @@
 //! Tables of expressions and what they mean, properties, and the public recogniser set.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use jiff::{Zoned, civil::DateTime, tz::TimeZone};
 use proptest::prelude::*;
@@ -357,14 +357,10 @@ proptest! {
 /// Microsoft's Recognizers-Text set: the share right by type. The floor is what was reached, so that it cannot sink unseen.
 #[test]
 fn recognizers() {
-    let folder = std::env::var_os("TIRO_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
-    let Ok(lines) = std::fs::read_to_string(folder.join("datetime/recognizers.jsonl")) else {
-        eprintln!("SKIPPED: no datetime/recognizers.jsonl in {}", folder.display());
+    let Some(path) = crate::testing::data("datetime/recognizers.jsonl") else {
         return;
     };
+    let lines = std::fs::read_to_string(path).unwrap();
     let mut by_type: BTreeMap<String, (u32, u32, u32)> = BTreeMap::new();
     for line in lines.lines() {
         let row: Value = serde_json::from_str(line).unwrap();

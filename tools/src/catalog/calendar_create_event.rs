@@ -1,0 +1,449 @@
+//! `calendar.create_event`: a new event, its times as they were said.
+
+use std::path::Path;
+
+use jiff::{ToSpan, Zoned};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    contract::{Ctx, Effect, Output, Tool, ToolError},
+    system::{
+        calendar::{self, NewEvent},
+        plain, speech, store,
+        vdir::{self, Collection},
+    },
+    when::{self, Hint, Shift, When},
+};
+
+/// Makes events.
+pub struct This;
+
+/// What, when and where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// What it is
+    title: String,
+    /// Start as said: "tomorrow at five"
+    start: String,
+    /// End or length as said: "six", "two hours"
+    end: Option<String>,
+    /// Where
+    location: Option<String>,
+    /// Which calendar, if the person named one
+    calendar: Option<String>,
+}
+
+impl Tool for This {
+    type Args = Args;
+    const NAME: &'static str = "calendar.create_event";
+    const SUMMARY: &'static str = "Put a new event, meeting or appointment into the calendar";
+    const EFFECT: Effect = Effect::Write;
+    const EXAMPLES: &'static [&'static str] = &[
+        "schedule a meeting with Anna tomorrow at ten",
+        "put dentist on tuesday at half past nine in my calendar",
+        "add lunch with mum on friday from twelve to one",
+        "block next week for my holiday",
+        "create an event called book club on the 5th of may at eight pm at the library",
+        "set up a two hour workshop on monday at nine in my work calendar",
+    ];
+    const USE_WHEN: &'static str = "For something that happens at a time; a thing to do is reminders.create.";
+    const LIMITS: &'static str = "Makes single events; invites nobody.";
+
+    fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
+        let event = resolve(args, ctx)?;
+        let target = target(args, &ctx.dirs.calendars)?;
+        Ok(format!("Add {}.", described(&event, &target, ctx)))
+    }
+
+    async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        let event = resolve(&args, ctx)?;
+        let target = target(&args, &ctx.dirs.calendars)?;
+        let said = described(&event, &target, ctx);
+        let (root, now) = (ctx.dirs.calendars.clone(), ctx.now.clone());
+        let (new, calendar) = (event.clone(), target.name().to_owned());
+        let (uid, _) = tokio::task::spawn_blocking(move || {
+            let collection = target.ensure(&root)?;
+            calendar::create(&collection, &new, &now)
+        })
+        .await
+        .map_err(|e| ToolError::broken("save the event", e))??;
+        let shape = if event.all_day {
+            "%Y-%m-%d"
+        } else {
+            "%Y-%m-%dT%H:%M"
+        };
+        let data = json!({
+            "uid": uid,
+            "title": event.title,
+            "start": event.start.strftime(shape).to_string(),
+            "end": event.end.strftime(shape).to_string(),
+            "calendar": calendar,
+        });
+        Ok(Output::new(format!("Added {said}.{}", note(&args, ctx)), data))
+    }
+}
+
+/// The calendar that the event goes into.
+enum Target {
+    There(Collection),
+    /// There is none yet; the first event makes one.
+    First,
+}
+
+/// Calendars that people keep for themselves, by the names that programs give them.
+const OWN: [&str; 4] = ["personal", "default", "home", "calendar"];
+const FIRST: &str = "Personal";
+
+impl Target {
+    fn name(&self) -> &str {
+        match self {
+            Target::There(collection) => &collection.name,
+            Target::First => FIRST,
+        }
+    }
+
+    fn ensure(self, root: &Path) -> Result<Collection, ToolError> {
+        match self {
+            Target::There(collection) => Ok(collection),
+            Target::First => {
+                let path = root.join("personal");
+                let made = store::make_folder(&path)
+                    .and_then(|()| store::create_new(&path.join("displayname"), FIRST.as_bytes()));
+                match made {
+                    Ok(()) | Err(store::StoreError::Exists(_)) => {}
+                    Err(e) => return Err(e.tool("make a calendar")),
+                }
+                Ok(Collection {
+                    name: FIRST.to_owned(),
+                    color: None,
+                    path,
+                })
+            }
+        }
+    }
+}
+
+fn target(args: &Args, root: &Path) -> Result<Target, ToolError> {
+    let mut all = vdir::collections(root).map_err(|e| e.tool("read your calendars"))?;
+    if let Some(wanted) = args.calendar.as_deref().filter(|name| !name.trim().is_empty()) {
+        let chosen = vdir::choose(wanted, "calendar", &all).map_err(ToolError::tell)?;
+        return Ok(Target::There(chosen.clone()));
+    }
+    let own = all.iter().position(|c| {
+        let folder = c.path.file_name().unwrap_or_default();
+        OWN.iter()
+            .any(|own| c.name.eq_ignore_ascii_case(own) || folder.eq_ignore_ascii_case(own))
+    });
+    if all.is_empty() {
+        return Ok(Target::First);
+    }
+    Ok(Target::There(all.swap_remove(own.unwrap_or(0))))
+}
+
+/// Everything resolved, or what is wrong with it.
+fn resolve(args: &Args, ctx: &Ctx) -> Result<NewEvent, ToolError> {
+    let now = &ctx.now;
+    let title = plain::one_line(&args.title, 150);
+    if title.is_empty() {
+        return Err(ToolError::tell("What shall the event be called?"));
+    }
+    let start = when::resolve(&args.start, now, Hint::Schedule)
+        .map_err(|e| ToolError::tell(format!("{e} Say it as in tomorrow at five.")))?
+        .value;
+    let outside = || ToolError::tell("That is outside the calendar.");
+    let no_start = || ToolError::tell(format!("When does {title} start?"));
+    let (mut from, mut to) = match &start {
+        When::Duration { .. } => return Err(no_start()),
+        other => other.stretch(now).ok_or_else(outside)?,
+    };
+    let mut all_day = matches!(start, When::Date(_)) || is_days(&from, &to);
+    // "until six" says no start; "after six" no end, and is a start.
+    let begin = from.take().ok_or_else(no_start)?;
+    if to.as_ref() == Some(&begin) {
+        to = None;
+    }
+    if let Some(said) = args.end.as_deref().filter(|end| !end.trim().is_empty()) {
+        let end = end(said, &begin, all_day)?;
+        match &to {
+            Some(to) if !all_day && *to != end.0 => {
+                return Err(ToolError::tell(format!(
+                    "Start says until {}, end says until {}. Which one is right?",
+                    speech::moment(to, now),
+                    speech::moment(&end.0, now)
+                )));
+            }
+            _ => to = Some(end.0),
+        }
+        if all_day && end.1 {
+            return Err(ToolError::tell(format!("At what time does {title} start?")));
+        }
+        all_day &= !end.1;
+    }
+    let end = match to {
+        Some(end) => end,
+        // An hour, as calendar programs assume.
+        None => begin.checked_add(1.hour()).map_err(|_| outside())?,
+    };
+    if end <= begin {
+        return Err(ToolError::tell(format!(
+            "{title} would end {} before it starts {}.",
+            speech::moment(&end, now),
+            speech::moment(&begin, now)
+        )));
+    }
+    let over = if all_day {
+        begin.date() < now.date()
+    } else {
+        begin < *now
+    };
+    if over {
+        return Err(ToolError::tell(format!(
+            "{} is over already. When shall {title} be?",
+            speech::sentence(&if all_day {
+                speech::day(begin.date(), now)
+            } else {
+                speech::moment(&begin, now)
+            })
+        )));
+    }
+    let location = args.location.as_deref().map(|l| plain::one_line(l, 150));
+    Ok(NewEvent {
+        title,
+        start: begin,
+        end,
+        all_day,
+        location: location.filter(|l| !l.is_empty()),
+        description: None,
+    })
+}
+
+/// An end or a length, seen from the start; and whether it is a time of day.
+fn end(said: &str, begin: &Zoned, all_day: bool) -> Result<(Zoned, bool), ToolError> {
+    let resolved = when::resolve(said, begin, Hint::Schedule).map_err(|e| ToolError::tell(e.to_string()))?;
+    let outside = || ToolError::tell("That is outside the calendar.");
+    let timed = match &resolved.value {
+        When::Date(_) => false,
+        When::Duration { span, .. } => {
+            span.0.get_hours() + i32::try_from(span.0.get_seconds()).unwrap_or(1) != 0
+        }
+        other => !other.stretch(begin).is_some_and(|(from, to)| is_days(&from, &to)),
+    };
+    let (from, to) = resolved.value.stretch(begin).ok_or_else(outside)?;
+    let end = match (&resolved.value, from, to) {
+        // "until six", and the last day of an event of whole days.
+        (When::Range { start: None, .. }, _, Some(to)) => to,
+        (When::Date(_), _, Some(to)) if all_day => to,
+        (When::Duration { .. }, _, Some(to)) => to,
+        (_, Some(from), _) => from,
+        _ => return Err(outside()),
+    };
+    Ok((end, timed))
+}
+
+/// Whether a stretch begins and ends with whole days.
+fn is_days(from: &Option<Zoned>, to: &Option<Zoned>) -> bool {
+    let starts_day =
+        |at: &Zoned| when::day_start(at.date(), at.time_zone()).is_some_and(|midnight| midnight == *at);
+    matches!((from, to), (Some(from), Some(to)) if from < to && starts_day(from) && starts_day(to))
+}
+
+/// "Dentist tomorrow, 09:30 to 10:30, at Main Street, to Personal".
+fn described(event: &NewEvent, target: &Target, ctx: &Ctx) -> String {
+    let when = speech::stretch(&event.start, &event.end, event.all_day, &ctx.now);
+    let place = event
+        .location
+        .as_ref()
+        .map(|l| format!(", at {l}"))
+        .unwrap_or_default();
+    format!("{} {when}{place}, to {}", event.title, target.name())
+}
+
+/// What the person should know about the clocks that night.
+fn note(args: &Args, ctx: &Ctx) -> &'static str {
+    match when::resolve(&args.start, &ctx.now, Hint::Schedule).map(|r| r.shift) {
+        Ok(Some(Shift::Skipped)) => " The clocks go forward then, so it is an hour later than you said.",
+        Ok(Some(Shift::Twice)) => " That hour comes twice that night; I took the first.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::testing::{ctx, run, said, told};
+
+    /// The context is of Monday 23 November 2026, 09:30 in Berlin.
+    async fn add(ctx: &Ctx, args: Value) -> Result<Output, ToolError> {
+        run("calendar.create_event", args, ctx).await
+    }
+
+    #[tokio::test]
+    async fn it_says_what_it_added_and_the_event_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        for (args, expect) in [
+            (
+                json!({"title": "Dentist", "start": "next tuesday at half past nine"}),
+                "Added Dentist on Tuesday 1 December, 09:30 to 10:30, to Personal.",
+            ),
+            (
+                json!({"title": "Lunch", "start": "tomorrow at noon", "end": "half past one", "location": "the Anchor"}),
+                "Added Lunch tomorrow, 12:00 to 13:30, at the Anchor, to Personal.",
+            ),
+            (
+                json!({"title": "Workshop", "start": "friday at nine", "end": "two hours"}),
+                "Added Workshop on Friday 27 November, 09:00 to 11:00, to Personal.",
+            ),
+            (
+                json!({"title": "Call", "start": "tomorrow from 3 to 5"}),
+                "Added Call tomorrow, 15:00 to 17:00, to Personal.",
+            ),
+            (
+                json!({"title": "Holiday", "start": "next week"}),
+                "Added Holiday from Monday 30 November to Sunday 6 December, to Personal.",
+            ),
+            (
+                json!({"title": "Trip", "start": "2026-12-10", "end": "2026-12-12"}),
+                "Added Trip from Thursday 10 December to Saturday 12 December, to Personal.",
+            ),
+            (
+                json!({"title": "Birthday", "start": "the 5th of may"}),
+                "Added Birthday on Wednesday 5 May, all day, to Personal.",
+            ),
+            (
+                json!({"title": "Walk", "start": "in 20 minutes", "end": "until eleven"}),
+                "Added Walk today, 09:50 to 11:00, to Personal.",
+            ),
+        ] {
+            assert_eq!(said(add(&ctx, args).await), expect);
+        }
+        let found = run("calendar.query", json!({"text": "dentist"}), &ctx)
+            .await
+            .unwrap();
+        assert_eq!(found.data["events"][0]["start"], "2026-12-01T09:30");
+        assert_eq!(
+            fs::read_dir(ctx.dirs.calendars.join("personal")).unwrap().count(),
+            9
+        );
+    }
+
+    #[tokio::test]
+    async fn the_preview_says_the_same_and_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        let args = json!({"title": "Dentist", "start": "tomorrow at five"});
+        let preview = crate::find("calendar.create_event")
+            .unwrap()
+            .preview(args, &ctx)
+            .unwrap();
+        assert_eq!(preview, "Add Dentist tomorrow, 17:00 to 18:00, to Personal.");
+        assert!(!ctx.dirs.calendars.exists());
+    }
+
+    #[tokio::test]
+    async fn what_contradicts_itself_is_told_and_nothing_is_written() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        for name in ["Work", "Family"] {
+            fs::create_dir_all(ctx.dirs.calendars.join(name)).unwrap();
+        }
+        for (args, expect) in [
+            (
+                json!({"title": " ", "start": "tomorrow"}),
+                "What shall the event be called?",
+            ),
+            (
+                json!({"title": "A", "start": "whenever"}),
+                "I do not understand the time",
+            ),
+            (json!({"title": "A", "start": "february 30"}), "no such date"),
+            (json!({"title": "A", "start": "two hours"}), "When does A start?"),
+            (
+                json!({"title": "A", "start": "yesterday at nine"}),
+                "Yesterday at 09:00 is over already",
+            ),
+            (json!({"title": "A", "start": "2020-01-01"}), "is over already"),
+            (
+                json!({"title": "A", "start": "2026-11-24T10:00", "end": "2026-11-24T09:00"}),
+                "would end tomorrow at 09:00 before",
+            ),
+            (
+                json!({"title": "A", "start": "tomorrow from 3 to 5", "end": "six"}),
+                "Which one is right?",
+            ),
+            (
+                json!({"title": "A", "start": "tomorrow", "end": "six pm"}),
+                "At what time does A start?",
+            ),
+            (
+                json!({"title": "A", "start": "tomorrow", "calendar": "garden"}),
+                "There is Family and Work.",
+            ),
+            (json!({"title": "A"}), "start"),
+        ] {
+            let text = told(add(&ctx, args.clone()).await);
+            assert!(text.contains(expect), "{args}: {text}");
+        }
+        for name in ["Work", "Family"] {
+            assert_eq!(fs::read_dir(ctx.dirs.calendars.join(name)).unwrap().count(), 0);
+        }
+        assert!(
+            said(
+                add(
+                    &ctx,
+                    json!({"title": "A", "start": "tomorrow", "calendar": "my work calendar"})
+                )
+                .await
+            )
+            .ends_with("to Work.")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_clock_change_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = Ctx {
+            now: "2027-03-27T12:00:00[Europe/Berlin]".parse().unwrap(),
+            ..ctx(root.path())
+        };
+        let text = said(add(&ctx, json!({"title": "Train", "start": "tomorrow at 2:30 am"})).await);
+        assert!(
+            text.starts_with("Added Train tomorrow, 03:30 to 04:30") && text.contains("clocks go forward"),
+            "{text}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_store_that_takes_no_writes_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        // Permissions do not stop a test that runs as root; a file in the folder's place stops everybody.
+        fs::write(&ctx.dirs.calendars, "").unwrap();
+        let error = add(&ctx, json!({"title": "A", "start": "tomorrow"}))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ToolError::Broken { .. }), "{error}");
+        assert_eq!(fs::read(&ctx.dirs.calendars).unwrap(), b"");
+    }
+
+    #[tokio::test]
+    async fn hostile_text_makes_no_second_event() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        let title = "x\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nSUMMARY:evil\r\nDTSTART:20261124T000000Z";
+        let args = json!({"title": title, "start": "tomorrow at five", "location": "a;b,c\\n\u{202e}"});
+        let output = add(&ctx, args).await.unwrap();
+        assert_eq!(output.say.lines().count(), 1);
+        let found = run("calendar.query", json!({"when": "tomorrow"}), &ctx)
+            .await
+            .unwrap();
+        assert_eq!(found.data["found"], 1, "{}", found.data);
+    }
+}

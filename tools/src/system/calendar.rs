@@ -1,0 +1,308 @@
+//! Events and to-dos in vdir folders of iCalendar files (RFC 5545): read, expanded, written.
+
+mod parse;
+mod moment;
+mod recur;
+mod write;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use calcard::icalendar::{ICalendarComponent, ICalendarProperty, ICalendarStatus};
+use jiff::{Zoned, civil::Date, tz::TimeZone};
+
+use super::{
+    store::StoreError,
+    vdir::{self, Collection, MAX_FILES},
+};
+use moment::{Moment, Zones};
+pub use write::{NewEvent, create};
+
+/// More events than this in one answer are of no use to anybody.
+const MAX_EVENTS: usize = 10_000;
+/// All recurrences of one reading may take this long together; those that are left then are shown once, with a warning.
+const MAX_EXPANDING: Duration = Duration::from_secs(2);
+
+/// One occurrence of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The same for all occurrences.
+    pub uid: String,
+    /// As written; somebody else's words when `invited`.
+    pub title: String,
+    /// In the zone that the reader asked for; a day begins at its first moment.
+    pub start: Zoned,
+    /// Exclusive; equal to `start` for an event without a length.
+    pub end: Zoned,
+    /// Whether it has dates and no times.
+    pub all_day: bool,
+    /// Where, when said.
+    pub location: Option<String>,
+    /// The longer text.
+    pub description: Option<String>,
+    /// Names, else addresses, of organizer and attendees.
+    pub people: Vec<String>,
+    /// Whether an organizer is named, so that the words may be theirs.
+    pub invited: bool,
+    /// Whether it repeats.
+    pub repeats: bool,
+    /// The calendar's name.
+    pub calendar: Arc<str>,
+    /// Its file.
+    pub path: Arc<Path>,
+}
+
+/// A to-do that is not done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Todo {
+    /// Its identity.
+    pub uid: String,
+    /// As written.
+    pub title: String,
+    /// When it is due.
+    pub due: Option<Due>,
+    /// 1 (highest) to 9; 0 when not said.
+    pub priority: u8,
+    /// The longer text.
+    pub description: Option<String>,
+    /// The list's name.
+    pub list: Arc<str>,
+    /// Its file.
+    pub path: Arc<Path>,
+}
+
+/// When a to-do is due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Due {
+    /// Some time that day.
+    Day(Date),
+    /// At that moment.
+    At(Zoned),
+}
+
+/// What a store holds, and what in it could not be read.
+#[derive(Debug)]
+pub struct Reading<T> {
+    /// In order of time.
+    pub items: Vec<T>,
+    /// One for each file, link or recurrence that was left out; names the file.
+    pub warnings: Vec<String>,
+}
+
+/// The calendars or lists of a store.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn collections(root: &Path) -> Result<Vec<Collection>, StoreError> {
+    vdir::collections(root)
+}
+
+/// All occurrences that overlap the stretch, cancelled ones left out, in order of start. Times without a zone are in
+/// the zone of `from`, and so are the results.
+///
+/// # Errors
+/// When the store cannot be read; a broken file in it is a warning.
+pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, StoreError> {
+    let window = recur::Window {
+        from: from.clone(),
+        to: to.with_time_zone(from.time_zone().clone()),
+        deadline: Instant::now() + MAX_EXPANDING,
+    };
+    let mut warnings = Vec::new();
+    let mut items: Vec<Event> = each_file(root, &mut warnings, |file, calendar, path, warnings, out| {
+        let zones = Zones::new(&file.zones, window.from.time_zone());
+        let source = Source {
+            zones: &zones,
+            calendar: calendar.clone(),
+            path: path.clone(),
+        };
+        for series in file.series("VEVENT") {
+            recur::expand(&series, &source, &window, warnings, out);
+        }
+    })?;
+    if items.len() > MAX_EVENTS {
+        warnings.push(format!(
+            "more than {MAX_EVENTS} events; the later ones were left out"
+        ));
+    }
+    items.sort_by(|a, b| (&a.start, &a.end, &a.title).cmp(&(&b.start, &b.end, &b.title)));
+    items.truncate(MAX_EVENTS);
+    Ok(Reading { items, warnings })
+}
+
+/// All to-dos that are neither done nor cancelled: those with a due time first, in its order, then by priority.
+///
+/// # Errors
+/// When the store cannot be read; a broken file in it is a warning.
+pub fn todos(root: &Path, now: &Zoned) -> Result<Reading<Todo>, StoreError> {
+    let mut warnings = Vec::new();
+    let mut items = each_file(root, &mut warnings, |file, list, path, _, out| {
+        let zones = Zones::new(&file.zones, now.time_zone());
+        for series in file.series("VTODO") {
+            out.extend(todo(series.current(), &zones, list, path));
+        }
+    })?;
+    items.sort_by_cached_key(|todo: &Todo| {
+        let due = todo.due.as_ref().and_then(|due| due.end(now.time_zone()));
+        let priority = if todo.priority == 0 { 10 } else { todo.priority };
+        (due.is_none(), due, priority, todo.title.clone())
+    });
+    items.truncate(MAX_EVENTS);
+    Ok(Reading { items, warnings })
+}
+
+impl Due {
+    /// The moment from which on it is late.
+    pub fn end(&self, zone: &TimeZone) -> Option<Zoned> {
+        match self {
+            Due::Day(date) => crate::when::day_start(date.tomorrow().ok()?, zone),
+            Due::At(at) => Some(at.clone()),
+        }
+    }
+
+    /// The day of it.
+    pub fn date(&self) -> Date {
+        match self {
+            Due::Day(date) => *date,
+            Due::At(at) => at.date(),
+        }
+    }
+}
+
+/// Where a component came from.
+struct Source<'a> {
+    zones: &'a Zones<'a>,
+    calendar: Arc<str>,
+    path: Arc<Path>,
+}
+
+/// Runs over every file of every collection; what cannot be read is a warning and hides nothing else.
+fn each_file<T>(
+    root: &Path,
+    warnings: &mut Vec<String>,
+    mut read: impl FnMut(&parse::File, &Arc<str>, &Arc<Path>, &mut Vec<String>, &mut Vec<T>),
+) -> Result<Vec<T>, StoreError> {
+    let mut out = Vec::new();
+    let mut files = 0;
+    for collection in vdir::collections(root)? {
+        let found = match vdir::items(&collection, "ics") {
+            Ok(found) => found,
+            Err(error) => {
+                warnings.push(error.to_string());
+                continue;
+            }
+        };
+        warnings.extend(found.warnings);
+        let name: Arc<str> = collection.name.as_str().into();
+        for path in found.files {
+            files += 1;
+            if files > MAX_FILES {
+                warnings.push(format!("more than {MAX_FILES} files; the rest was left out"));
+                return Ok(out);
+            }
+            match parse::file(&path) {
+                Ok(file) => {
+                    if let Some(trouble) = &file.trouble {
+                        warnings.push(format!("{}: {trouble}", path.display()));
+                    }
+                    read(&file, &name, &Arc::from(path), warnings, &mut out);
+                }
+                Err(error) => warnings.push(error),
+            }
+        }
+    }
+    for warning in warnings.iter() {
+        tracing::warn!(%warning, "left out of a calendar");
+    }
+    Ok(out)
+}
+
+fn todo(component: &ICalendarComponent, zones: &Zones, list: &Arc<str>, path: &Arc<Path>) -> Option<Todo> {
+    let done = matches!(
+        component.status(),
+        Some(ICalendarStatus::Completed | ICalendarStatus::Cancelled)
+    ) || component.has_property(&ICalendarProperty::Completed);
+    if done {
+        return None;
+    }
+    let due = moment::of(component, &ICalendarProperty::Due, zones).and_then(|due| match due {
+        Moment::Day(date) => Some(Due::Day(date)),
+        timed => timed.zoned(zones.local()).map(Due::At),
+    });
+    let priority = component
+        .property(&ICalendarProperty::Priority)
+        .and_then(|p| p.values.first()?.as_integer());
+    Some(Todo {
+        uid: component.uid().unwrap_or_default().to_owned(),
+        title: parse::title(component),
+        due,
+        priority: priority
+            .and_then(|p| u8::try_from(p).ok())
+            .filter(|p| *p <= 9)
+            .unwrap_or(0),
+        description: parse::text(component, &ICalendarProperty::Description),
+        list: list.clone(),
+        path: path.clone(),
+    })
+}
+
+/// Components of one UID: the master and those that replace single occurrences of it.
+struct Series<'a> {
+    master: Option<&'a ICalendarComponent>,
+    overrides: Vec<&'a ICalendarComponent>,
+}
+
+impl<'a> Series<'a> {
+    /// Groups components by UID; one without is a series of its own. A later revision (SEQUENCE) wins.
+    fn group(components: impl Iterator<Item = &'a ICalendarComponent>) -> Vec<Series<'a>> {
+        let mut by_uid: BTreeMap<&str, Series<'a>> = BTreeMap::new();
+        let mut out = Vec::new();
+        for component in components {
+            let is_override = component.has_property(&ICalendarProperty::RecurrenceId);
+            let Some(uid) = component.uid() else {
+                out.push(Series {
+                    master: Some(component),
+                    overrides: Vec::new(),
+                });
+                continue;
+            };
+            let series = by_uid.entry(uid).or_insert_with(|| Series {
+                master: None,
+                overrides: Vec::new(),
+            });
+            if is_override {
+                series.overrides.push(component);
+            } else if series
+                .master
+                .is_none_or(|old| sequence(old) <= sequence(component))
+            {
+                series.master = Some(component);
+            }
+        }
+        out.extend(by_uid.into_values());
+        out
+    }
+
+    /// What stands for all of it where occurrences do not matter.
+    fn current(&self) -> &'a ICalendarComponent {
+        static EMPTY: std::sync::LazyLock<ICalendarComponent> =
+            std::sync::LazyLock::new(ICalendarComponent::default);
+        self.master
+            .or_else(|| self.overrides.first().copied())
+            .unwrap_or(&EMPTY)
+    }
+}
+
+fn sequence(component: &ICalendarComponent) -> i64 {
+    component
+        .property(&ICalendarProperty::Sequence)
+        .and_then(|p| p.values.first()?.as_integer())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
