@@ -78,18 +78,69 @@ async fn real_files_that_are_no_models_are_named() {
     ));
 }
 
+/// A header without tensors that claims a cache of a petabyte.
+fn giant() -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let numbers = [
+        ("block_count", 1000),
+        ("embedding_length", 1 << 20),
+        ("head_count", 1),
+        ("context_length", 1 << 20),
+    ];
+    let mut file = [
+        b"GGUF".as_slice(),
+        &3_u32.to_le_bytes(),
+        &0_u64.to_le_bytes(),
+        &5_u64.to_le_bytes(),
+    ]
+    .concat();
+    file.extend(
+        [
+            text("general.architecture"),
+            8_u32.to_le_bytes().to_vec(),
+            text("qwen2"),
+        ]
+        .concat(),
+    );
+    for (key, number) in numbers {
+        let key = match key {
+            "head_count" => "qwen2.attention.head_count".to_owned(),
+            key => format!("qwen2.{key}"),
+        };
+        file.extend(
+            [
+                text(&key),
+                4_u32.to_le_bytes().to_vec(),
+                (number as u32).to_le_bytes().to_vec(),
+            ]
+            .concat(),
+        );
+    }
+    file.resize(file.len().next_multiple_of(32), 0);
+    file
+}
+
 #[tokio::test]
-async fn real_a_model_too_large_for_the_memory_is_refused() {
+async fn real_memory_and_window_are_bounded() {
     let Some(mut config) = llm(SMALL) else { return };
-    // The window is bounded by the model's training, so the cache is what can be made too large here, at most
-    // 0.4 GiB for this model: the check itself is what is asked.
+    let folder = tempfile::tempdir().unwrap();
+    let giant_file = folder.path().join("giant.gguf");
+    std::fs::write(&giant_file, giant()).unwrap();
     config.context = u32::MAX;
     config.limits = patient();
-    let info = LlmEngine::new(config).info().await;
-    match info {
-        Ok(info) => assert_eq!(info.context, 32_768),
-        Err(error) => assert!(matches!(error, EngineError::TooLittleMemory { .. }), "{error}"),
-    }
+    let error = LlmEngine::new(LlmConfig {
+        model: giant_file,
+        ..config.clone()
+    })
+    .info()
+    .await
+    .unwrap_err();
+    assert!(
+        matches!(error, EngineError::TooLittleMemory { needed_mib, free_mib, .. } if needed_mib > free_mib),
+        "{error}"
+    );
+    // A window beyond the model's training is lowered to it.
+    assert_eq!(LlmEngine::new(config).info().await.unwrap().context, 32_768);
 }
 
 #[tokio::test]
