@@ -5,6 +5,7 @@
 
 pub mod conversation;
 pub mod grammar;
+pub mod ground;
 pub mod toolbox;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
 use serde_json::Value;
 
 use conversation::{Conversation, Exchange};
-use toolbox::Toolbox;
+use toolbox::{Loading, Toolbox};
 use tools::discover::Match;
 
 /// What moves a turn on.
@@ -109,8 +110,8 @@ pub enum Ending {
 /// The knobs, all from the config.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whether deferred tools stay out of the prompt until discovered.
-    pub lazy: bool,
+    /// Which tools stay out of the prompt until discovered.
+    pub loading: Loading,
     /// Where section 3 stands.
     pub placement: Placement,
     /// Whether catalogue rows carry summaries.
@@ -144,7 +145,10 @@ pub enum Answer {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            lazy: true,
+            loading: Loading {
+                lazy: true,
+                ..Loading::default()
+            },
             placement: Placement::Tail,
             catalog_summaries: false,
             pre_discover: true,
@@ -162,8 +166,12 @@ impl Default for Settings {
 /// of a small model only repeat the mistake while the person waits.
 const MAX_MISTAKES: usize = 2;
 
-/// A tool is loaded ahead when it fits at least this share as well as the best one.
+/// A deferred tool is loaded ahead when it fits at least this share as well as the best one.
 const NEAR_BEST: f32 = 0.8;
+
+/// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
+/// waste of a hundred tokens.
+const NEAR_CORE: f32 = 0.95;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
@@ -300,11 +308,18 @@ impl Agent {
     /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
     /// fits much worse than the best one only costs tokens.
     fn pre_discover(&mut self, fit: Vec<Match>) -> Vec<prompts::Card> {
-        if !self.settings.lazy || !self.settings.pre_discover {
+        if !self.settings.loading.lazy || !self.settings.pre_discover {
             return Vec::new();
         }
-        let best = fit.first().map_or(0.0, |hit| hit.score);
-        let enough = self.settings.show_score.max(best * NEAR_BEST);
+        let Some(best) = fit.first() else {
+            return Vec::new();
+        };
+        let near = if self.toolbox.is_core(&best.name) {
+            NEAR_CORE
+        } else {
+            NEAR_BEST
+        };
+        let enough = self.settings.show_score.max(best.score * near);
         let near = fit
             .into_iter()
             .take(self.settings.top_k)
@@ -343,7 +358,7 @@ impl Agent {
         }
     }
 
-    fn called(&mut self, call: Call) -> Step {
+    fn called(&mut self, mut call: Call) -> Step {
         let Some(entry) = self.toolbox.find(&call.name) else {
             let near = self.toolbox.nearest(&call.name).join(", ");
             let note = format!("There is no tool {}. Near it: {near}.", call.name);
@@ -354,6 +369,10 @@ impl Agent {
         }
         if !self.toolbox.is_loaded(entry.name) {
             return self.just_in_time(call);
+        }
+        let invented = ground::ground(&mut call.arguments, &entry.parameters(), &self.talk.heard());
+        if !invented.is_empty() {
+            tracing::debug!(tool = entry.name, ?invented, "arguments that nobody said");
         }
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             let said = self.turn.told.take().or_else(|| self.turn.did.clone());

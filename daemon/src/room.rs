@@ -338,7 +338,7 @@ impl Parts {
         if let Some(error) = warning {
             tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
         }
-        let toolbox = Toolbox::new(self.tools, Arc::clone(index), self.settings.lazy);
+        let toolbox = Toolbox::new(self.tools, Arc::clone(index), &self.settings.loading);
         Agent::new(self.settings.clone(), Renderer::new(template, dialect), toolbox)
     }
 }

@@ -145,7 +145,7 @@ fn set(settings: &mut Settings, pair: &str) {
         "answer model" => settings.answer = Answer::Model,
         "pre_discover on" => settings.pre_discover = true,
         "placement system" => settings.placement = Placement::System,
-        "loading eager" => settings.lazy = false,
+        "loading eager" => settings.loading.lazy = false,
         _ => panic!("a dialogue has no setting {pair:?}"),
     }
 }

@@ -271,6 +271,8 @@ fn schema_of<T: Tool>() -> Value {
     if let Some(object) = schema.as_object_mut() {
         // What the type itself is documented as is for readers of the code; the model has the summary.
         object.shift_remove("description");
+        // Every tool refuses what it does not know; saying so in each schema costs tokens and tells a model nothing.
+        object.shift_remove("additionalProperties");
         object
             .entry("properties")
             .or_insert_with(|| Value::Object(serde_json::Map::new()));

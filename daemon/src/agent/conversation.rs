@@ -90,6 +90,22 @@ impl Conversation {
             .collect()
     }
 
+    /// What may be repeated in a call: what the person said, and what trusted tools answered.
+    pub fn heard(&self) -> Vec<&str> {
+        let messages = self.turns.iter().flat_map(|t| &t.messages);
+        messages
+            .filter_map(|m| match m {
+                Message::User { text, .. } => Some(text.as_str()),
+                Message::Result {
+                    content,
+                    untrusted: false,
+                    ..
+                } => Some(content.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Puts schemas in front of the user message of a turn. With no turn left they are gone, and `shown` says so.
     fn carry(&mut self, mut cards: Vec<Card>, to: usize) {
         if let Some(Message::User { discovered, .. }) =

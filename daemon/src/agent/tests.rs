@@ -86,7 +86,7 @@ static TOOLS: &[Entry] = &[
 fn agent(settings: Settings) -> Agent {
     let (template, _) = prompts::Template::load(None, "", "<|im_end|>");
     let renderer = Renderer::new(template, prompts::detect(Some("<tool_call>"), "qwen2"));
-    let toolbox = Toolbox::new(TOOLS, Arc::new(Index::of(TOOLS)), settings.lazy);
+    let toolbox = Toolbox::new(TOOLS, Arc::new(Index::of(TOOLS)), &settings.loading);
     Agent::new(settings, renderer, toolbox)
 }
 
@@ -496,12 +496,16 @@ fn an_interrupted_turn_leaves_no_trace_unless_something_was_done() {
 fn with_nothing_deferred_lazy_and_eager_are_the_same_bytes() {
     let core: &'static [Entry] = &TOOLS[..2];
     let prompt = |lazy| {
+        let loading = Loading {
+            lazy,
+            ..Loading::default()
+        };
         let (template, _) = prompts::Template::load(None, "", "<|im_end|>");
         let renderer = Renderer::new(template, prompts::detect(Some("<tool_call>"), "qwen2"));
-        let toolbox = Toolbox::new(core, Arc::new(Index::of(core)), lazy);
+        let toolbox = Toolbox::new(core, Arc::new(Index::of(core)), &loading);
         let mut agent = Agent::new(
             Settings {
-                lazy,
+                loading,
                 ..Settings::default()
             },
             renderer,
@@ -557,5 +561,27 @@ fn the_model_saying_nothing_is_no_answer() {
     assert_eq!(
         reply(agent.step(Input::Generated("  \n".into()))).text,
         words::no_answer()
+    );
+}
+
+#[test]
+fn the_person_decides_what_is_shown_from_the_start() {
+    let loading = Loading {
+        lazy: true,
+        core: vec!["timers.set".into()],
+        deferred: vec!["mail.recent".into()],
+    };
+    let agent = agent(Settings {
+        loading,
+        ..Settings::default()
+    });
+    let names = |cards: Vec<prompts::Card>| cards.into_iter().map(|c| c.name).collect::<Vec<_>>();
+    assert_eq!(
+        names(agent.toolbox().core_cards()),
+        ["calendar.query", "timers.set", "tools.discover"]
+    );
+    assert_eq!(
+        names(agent.toolbox().catalog_cards()),
+        ["mail.recent", "notes.create"]
     );
 }

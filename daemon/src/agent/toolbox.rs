@@ -24,6 +24,29 @@ pub struct Toolbox {
     index: Arc<Index>,
 }
 
+/// How tools are loaded; what the person set goes before what the tool says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loading {
+    /// Whether deferred tools stay out of the prompt until discovered.
+    pub lazy: bool,
+    /// Names of tools that are core whatever they say.
+    pub core: Vec<String>,
+    /// Names of tools that are deferred whatever they say. `tools.discover` never is: nothing could be found without it.
+    pub deferred: Vec<String>,
+}
+
+impl Loading {
+    fn policy(&self, entry: &Entry) -> LoadPolicy {
+        let named = |names: &[String]| names.iter().any(|n| n == entry.name);
+        match (named(&self.core), named(&self.deferred)) {
+            _ if entry.name == DISCOVER => LoadPolicy::Core,
+            (true, _) => LoadPolicy::Core,
+            (false, true) => LoadPolicy::Deferred,
+            (false, false) => entry.load,
+        }
+    }
+}
+
 #[derive(Clone)]
 struct Known {
     entry: &'static Entry,
@@ -32,9 +55,9 @@ struct Known {
 }
 
 impl Toolbox {
-    /// A toolbox over these tools. With `lazy` off everything is core and there is nothing to discover.
-    pub fn new(entries: &'static [Entry], index: Arc<Index>, lazy: bool) -> Toolbox {
-        let deferred = |e: &Entry| lazy && e.load == LoadPolicy::Deferred;
+    /// A toolbox over these tools. With loading not `lazy` everything is core and there is nothing to discover.
+    pub fn new(entries: &'static [Entry], index: Arc<Index>, loading: &Loading) -> Toolbox {
+        let deferred = |e: &Entry| loading.lazy && loading.policy(e) == LoadPolicy::Deferred;
         let any_deferred = entries.iter().any(deferred);
         let known = entries
             .iter()
@@ -73,7 +96,12 @@ impl Toolbox {
 
     /// Whether the model has the schema.
     pub fn is_loaded(&self, name: &str) -> bool {
-        self.tools.get(name).is_some_and(|k| k.core) || self.loaded.contains(&name)
+        self.is_core(name) || self.loaded.contains(&name)
+    }
+
+    /// Whether its schema stands in the prompt from the start.
+    pub fn is_core(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|k| k.core)
     }
 
     /// Tools that fit these words, best first: core ones too, since what is best decides whether to act at all.

@@ -11,7 +11,7 @@ use models::{
 use prompts::Placement;
 
 use crate::{
-    agent::{Answer, Settings},
+    agent::{Answer, Settings, toolbox},
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
@@ -105,7 +105,11 @@ impl App {
     pub fn settings(&self) -> Settings {
         let config = &self.config;
         Settings {
-            lazy: config.tools.loading == Loading::Lazy,
+            loading: toolbox::Loading {
+                lazy: config.tools.loading == Loading::Lazy,
+                core: config.tools.core.clone(),
+                deferred: config.tools.deferred.clone(),
+            },
             placement: match config.prompt.discovered {
                 Discovered::Tail => Placement::Tail,
                 Discovered::System => Placement::System,

@@ -7,7 +7,10 @@ use serde_json::json;
 use tools::discover::Index;
 
 use super::{app::App, say};
-use crate::{agent::Settings, room::pieces};
+use crate::{
+    agent::{Settings, toolbox::Loading},
+    room::pieces,
+};
 
 /// Lists the tools. `--json` counts tokens, which loads the model; the plain list does not.
 pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode> {
@@ -48,7 +51,10 @@ pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode>
     }
     let prefix = async |lazy: bool, catalog: bool| -> anyhow::Result<u32> {
         let settings = Settings {
-            lazy,
+            loading: Loading {
+                lazy,
+                ..parts.settings.loading.clone()
+            },
             ..parts.settings.clone()
         };
         let agent = crate::room::Parts {

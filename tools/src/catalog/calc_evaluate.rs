@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::sums,
+    system::{plain, sums},
 };
 
 /// How long a sum may take. Ordinary ones take microseconds; a tower of powers never ends.
@@ -62,7 +62,12 @@ impl Tool for This {
         let answer = answer.map_err(|why| ToolError::tell(format!("I cannot calculate that: {why}.")))?;
         let about = if answer.exact { "" } else { "about " };
         Ok(Output::new(
-            format!("That is {about}{}.", spoken(&answer)),
+            // The sum is said along, because a recogniser or a model may have changed it on the way.
+            format!(
+                "{} is {about}{}.",
+                plain::one_line(&args.expression, 80),
+                spoken(&answer)
+            ),
             json!({"expression": shown, "value": answer.digits, "exact": answer.exact}),
         ))
     }
@@ -168,26 +173,23 @@ mod tests {
     #[tokio::test]
     async fn sums_are_exact() {
         for (expression, expect) in [
-            ("0.1 + 0.2", "That is 0.3."),
-            ("fifteen percent of two hundred", "That is 30."),
-            ("seven times eight", "That is 56."),
-            ("square root of 144", "That is 12."),
-            ("three and a half plus two", "That is 5.5."),
-            ("1234567 * 1000", "That is 1,234,567,000."),
-            ("minus 5 minus 1000", "That is -1,005."),
-            ("square root of two", "That is about 1.414213."),
-            ("10 / 3", "That is about 3.333333."),
-            ("200 + 15%", "That is 230."),
-            (
-                "two to the power of 100",
-                "That is 1.267 times 10 to the power of 30.",
-            ),
-            ("five factorial", "That is 120."),
-            ("17 mod 5", "That is 2."),
-            ("cube root of 27", "That is 3."),
-            ("2^-2", "That is 0.25."),
+            ("0.1 + 0.2", "0.3."),
+            ("fifteen percent of two hundred", "30."),
+            ("seven times eight", "56."),
+            ("square root of 144", "12."),
+            ("three and a half plus two", "5.5."),
+            ("1234567 * 1000", "1,234,567,000."),
+            ("minus 5 minus 1000", "-1,005."),
+            ("square root of two", "about 1.414213."),
+            ("10 / 3", "about 3.333333."),
+            ("200 + 15%", "230."),
+            ("two to the power of 100", "1.267 times 10 to the power of 30."),
+            ("five factorial", "120."),
+            ("17 mod 5", "2."),
+            ("cube root of 27", "3."),
+            ("2^-2", "0.25."),
         ] {
-            assert_eq!(said(calc(expression).await), expect, "{expression:?}");
+            assert_eq!(said(calc(expression).await), format!("{expression} is {expect}"));
         }
     }
 

@@ -46,7 +46,10 @@ impl Tool for This {
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {
         let length = length(args)?;
-        Ok(format!("Start {}.", name(length.as_secs(), label(args).as_deref())))
+        Ok(format!(
+            "Start {}.",
+            name(length.as_secs(), label(args).as_deref())
+        ))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
@@ -60,15 +63,26 @@ impl Tool for This {
         if !ctx.daemon {
             say.push_str(" Start the daemon to hear it.");
         }
-        Ok(Output::new(say, json!({"id": timer.id, "seconds": timer.seconds, "rings": rings.datetime().to_string()})))
+        Ok(Output::new(
+            say,
+            json!({"id": timer.id, "seconds": timer.seconds, "rings": rings.datetime().to_string()}),
+        ))
     }
 }
 
 fn length(args: &Args) -> Result<Duration, ToolError> {
     // The moment does not matter for a length, so none is pinned.
     let now = jiff::Zoned::default();
-    let ask = || ToolError::tell(format!("How long is \"{}\"? Say it as in ten minutes.", plain::one_line(&args.duration, 60)));
-    let seconds = match when::resolve(&args.duration, &now, Hint::Length).map_err(|_| ask())?.value {
+    let ask = || {
+        ToolError::tell(format!(
+            "How long is \"{}\"? Say it as in ten minutes.",
+            plain::one_line(&args.duration, 60)
+        ))
+    };
+    let seconds = match when::resolve(&args.duration, &now, Hint::Length)
+        .map_err(|_| ask())?
+        .value
+    {
         When::Duration { seconds, .. } => seconds,
         _ => return Err(ask()),
     };
@@ -83,7 +97,10 @@ fn length(args: &Args) -> Result<Duration, ToolError> {
 }
 
 fn label(args: &Args) -> Option<String> {
-    args.label.as_deref().map(|l| plain::one_line(l, 80)).filter(|l| !l.is_empty())
+    args.label
+        .as_deref()
+        .map(|l| plain::one_line(l, 80))
+        .filter(|l| !l.is_empty())
 }
 
 /// "a timer for 10 minutes", "the eggs timer for 6 minutes".
@@ -106,12 +123,18 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let ctx = ctx(root.path());
         let set = async |args| said(run("timers.set", args, &ctx).await);
-        assert_eq!(set(json!({"duration": "ten minutes"})).await, "I started a timer for 10 minutes. It rings at 9:40.");
+        assert_eq!(
+            set(json!({"duration": "ten minutes"})).await,
+            "I started a timer for 10 minutes. It rings at 9:40."
+        );
         assert_eq!(
             set(json!({"duration": "an hour and a half", "label": "roast"})).await,
             "I started the roast timer for 1 hour 30 minutes. It rings at 11:00."
         );
-        assert_eq!(set(json!({"duration": "PT45S"})).await, "I started a timer for 45 seconds. It rings at 9:30.");
+        assert_eq!(
+            set(json!({"duration": "PT45S"})).await,
+            "I started a timer for 45 seconds. It rings at 9:30."
+        );
         assert_eq!(crate::system::timers::running(&ctx.dirs).unwrap().len(), 3);
     }
 
@@ -136,7 +159,10 @@ mod tests {
     #[tokio::test]
     async fn without_a_daemon_it_says_that_it_cannot_ring() {
         let root = tempfile::tempdir().unwrap();
-        let ctx = crate::Ctx { daemon: false, ..ctx(root.path()) };
+        let ctx = crate::Ctx {
+            daemon: false,
+            ..ctx(root.path())
+        };
         let text = said(run("timers.set", json!({"duration": "ten minutes"}), &ctx).await);
         assert!(text.contains("Start the daemon"), "{text}");
     }
