@@ -177,7 +177,7 @@ fn digits(c: &mut Cursor) -> Option<Clock> {
         return meridiem(c, clock);
     }
     let minute = c.attempt(|c| {
-        c.sign(&['.']);
+        let _ = c.sign(&['.']).is_some() || c.eat(&["and"]);
         c.number(|n| !n.ordinal && n.value < 60 && (n.digits == 2 || n.digits == 0))
     });
     c.sign(&['.']);

@@ -59,8 +59,8 @@ pub fn place(c: &mut Cursor) -> Option<i32> {
 fn near(c: &mut Cursor) -> Option<Day> {
     let shift = c.word(|w| {
         Some(match w {
-            "today" => 0,
-            "tomorrow" | "tmr" | "tmrw" | "tomorrow's" => 1,
+            "today" | "today's" => 0,
+            "tomorrow" | "tomorrows" | "tomorrow's" | "tmr" | "tmrw" => 1,
             "yesterday" => -1,
             _ => return None,
         })
@@ -113,7 +113,7 @@ fn weekday(c: &mut Cursor) -> Option<Day> {
     let day = c.attempt(|c| {
         c.eat(&["the"]);
         // Up to twelve it may be an hour; and nobody says "monday 21 30" for a day.
-        let number = c.number(|n| n.ordinal || n.value > 12)?;
+        let number = c.number(|n| n.value <= 31 && (n.ordinal || n.value > 12))?;
         let then_minutes = !number.ordinal
             && matches!(c.peek(), Some(Token::Number(n)) if n.value < 60)
                 | matches!(c.peek(), Some(Token::Sign(':' | '.')));

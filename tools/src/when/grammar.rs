@@ -60,7 +60,10 @@ fn length(tokens: &[Token]) -> Option<Amount> {
 
 /// "A to B", with what was said before: "tomorrow from 3 to 5".
 fn range(shared: &[Token], rest: &[Token], between: bool) -> Option<Expr> {
-    let shared = if shared.is_empty() {
+    let only_fillers = shared
+        .iter()
+        .all(|t| matches!(t, Token::Word(word) if words::filler(word)));
+    let shared = if only_fillers {
         Parts::default()
     } else {
         parts(shared)?
@@ -251,6 +254,15 @@ fn piece(c: &mut Cursor, parts: &mut Parts) -> Option<()> {
     if let Some(number) = c.number(|n| !n.ordinal && n.value <= 31) {
         return put(&mut parts.bare, number.value);
     }
+    if c.attempt(|c| {
+        c.eat(&["the"]);
+        c.eat(&["rest", "remainder"]).then_some(())?;
+        c.eat(&["of"]).then_some(())
+    })
+    .is_some()
+    {
+        return put(&mut parts.edge, Edge::Later);
+    }
     if let Some(edge) = c.word(|w| match w {
         "early" | "earlier" => Some(Edge::Start),
         "late" | "later" => Some(Edge::End),
@@ -276,7 +288,7 @@ fn put<T>(slot: &mut Option<T>, value: T) -> Option<()> {
 fn put_day(parts: &mut Parts, day: Day) -> Option<()> {
     match (&parts.day, &day) {
         (Some(Day::Weekday { .. }), Day::Numbered { .. }) => parts.day = Some(day),
-        (Some(Day::Numbered { .. }), Day::Weekday { .. }) => {}
+        (Some(Day::Numbered { .. } | Day::Shift(_)), Day::Weekday { rel: None, .. }) => {}
         _ => return put(&mut parts.day, day),
     }
     Some(())

@@ -194,6 +194,7 @@ fn join_words(tokens: Vec<Token>) -> Vec<Token> {
             (Some("oclock"), ..) => ("o'clock", 1),
             (Some("day"), _, Some("time")) => ("daytime", 2 + dash),
             (Some("night"), _, Some("time")) => ("nighttime", 2 + dash),
+            (Some("mid"), Some("day"), _) if dot == 0 => ("midday", 2),
             (Some("noonish"), ..) => ("noon", 1),
             (Some("till" | "til"), ..) => ("until", 1),
             (Some(same), ..) => (same, 1),

@@ -108,14 +108,16 @@ pub fn nth(c: &mut Cursor) -> Option<Period> {
 pub fn edged(c: &mut Cursor) -> Option<Period> {
     c.eat(&["the"]);
     // "beginning january 7th" is since then.
-    let noun = c.clone().eat(&["end", "beginning", "start", "middle"]);
+    let noun = c
+        .clone()
+        .eat(&["end", "beginning", "start", "middle", "rest", "remainder"]);
     let edge = c.word(|w| {
         Some(match w {
             "end" | "late" => Edge::End,
             "beginning" | "start" | "early" => Edge::Start,
             "middle" | "mid" => Edge::Middle,
             "earlier" => Edge::Earlier,
-            "later" => Edge::Later,
+            "later" | "rest" | "remainder" => Edge::Later,
             _ => return None,
         })
     })?;
@@ -184,6 +186,7 @@ fn month(c: &mut Cursor) -> Option<Period> {
         Some(Year::Number(year))
     });
     let rel = c.word(words::relation);
+    c.eat_all(&["month", "of"]);
     let month = c.word(words::month)?;
     let year = year.or_else(|| c.attempt(of_year));
     Some(Period::Month { rel, month, year })

@@ -103,6 +103,8 @@ fn times() {
             ("at five to seven", "18:55"),
             ("twenty to nine", "20:40"),
             ("five hundred and thirty am", "05:30"),
+            ("three and forty five pm", "15:45"),
+            ("mid day", "12:00"),
             ("nine oh five", "21:05"),
             ("seventeen thirty", "17:30"),
             ("seven in the morning", "07:00"),
@@ -128,6 +130,8 @@ fn moments() {
             ("an hour ago", "2026-10-02T09:20"),
             ("tonight at eight", "2026-10-02T20:00"),
             ("tonight at one", "2026-10-03T01:00"),
+            ("on wednesday eight hundred am", "2026-10-07T08:00"),
+            ("tomorrow saturday at eight am", "2026-10-03T08:00"),
             ("five thirty tomorrow evening", "2026-10-03T17:30"),
             ("march 5 9 30", "2027-03-05T09:30"),
             ("march fifth at nine a m", "2027-03-05T09:00"),
@@ -188,6 +192,13 @@ fn ranges() {
             ("from monday to wednesday", "2026-10-05..2026-10-08"),
             ("the next three days", "2026-10-02..2026-10-06"),
             ("until sunday", "..2026-10-05"),
+            ("the rest of the day", "2026-10-02T10:20..2026-10-03"),
+            ("for the rest of the week", "2026-10-02T10:20..2026-10-05"),
+            ("in the month of march", "2027-03-01..2027-04-01"),
+            (
+                "on between three and four pm today",
+                "2026-10-02T15:00..2026-10-02T16:00",
+            ),
         ],
     );
 }

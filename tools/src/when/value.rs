@@ -158,6 +158,7 @@ fn base(parts: &Parts, env: &Env) -> Option<Vec<When>> {
     if let Some(dates) = dates {
         return Some(match parts.edge {
             None => dates.into_iter().map(When::Date).collect(),
+            Some(Edge::Later) => dates.iter().filter_map(|d| what_is_left(*d, env)).collect(),
             Some(edge) => {
                 let (from, to) = if matches!(edge, Edge::Start | Edge::Earlier) {
                     (0, 12)
@@ -297,6 +298,19 @@ fn parts_of_days(part: Part, edge: Option<Edge>, dates: Option<Vec<Date>>, env: 
     out
 }
 
+/// A day, today from now on.
+fn what_is_left(date: Date, env: &Env) -> Option<When> {
+    let start = env.start_of(date)?;
+    Some(When::Range {
+        start: Some(if date == env.today() {
+            env.now.clone()
+        } else {
+            start
+        }),
+        end: Some(env.start_of(date.tomorrow().ok()?)?),
+    })
+}
+
 /// From a minute of a day to another, which may lie in the next day.
 fn hours(date: Date, from: i64, to: i64, env: &Env) -> Option<When> {
     let at = |minutes: i64| {
@@ -334,7 +348,7 @@ fn period_ranges(period: &Period, env: &Env) -> Option<Vec<When>> {
             edge: Edge::Later,
             of
         } if matches!(**of, Period::Unit { unit: Unit::Week | Unit::Month | Unit::Year, .. })
-    ) && env.generous();
+    ) && env.inclusive();
     Some(
         stretches
             .into_iter()
