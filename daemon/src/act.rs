@@ -1,8 +1,13 @@
 //! The only door to a tool's effects: look up, check consent, time out, run, turn errors into words.
 
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::LazyLock,
+    time::Duration,
+};
 
 use prompts::words;
+use tokio::sync::watch;
 use tools::{Ctx, Effect, Entry, ToolError};
 
 use crate::{
@@ -33,21 +38,19 @@ pub async fn act(
 ) -> Outcome {
     let because = consent::reasons(entry, &call.arguments, around.tainted, around.said);
     if !because.is_empty() {
-        let action = match entry.preview(call.arguments.clone(), &around.ctx) {
-            Ok(action) => action,
-            Err(error) => return failed(entry, error),
+        let preview = catch_unwind(AssertUnwindSafe(|| {
+            entry.preview(call.arguments.clone(), &around.ctx)
+        }));
+        let action = match preview {
+            Ok(Ok(action)) => action,
+            Ok(Err(error)) => return failed(entry, error),
+            Err(_) => return panicked(entry),
         };
         let question = Question {
             tool: entry.name.to_owned(),
             action,
             because,
         };
-        front.show(&Happening::State {
-            state: State::Confirming,
-        });
-        front.show(&Happening::Asked {
-            question: question.clone(),
-        });
         match tokio::time::timeout(around.patience, front.confirm(&question)).await {
             Ok(Confirmation::Yes) => {}
             Ok(Confirmation::No) | Err(_) => return Outcome::Declined,
@@ -60,7 +63,9 @@ pub async fn act(
         arguments: call.arguments.clone(),
     });
     let (arguments, ctx) = (call.arguments.clone(), around.ctx);
+    let writing = (entry.effect != Effect::Read).then(Writing::begin);
     let task = tokio::spawn(async move {
+        let _writing = writing;
         // The time-out is inside the task, so that it still holds after the turn was dropped.
         tokio::time::timeout(entry.timeout, entry.run(arguments, &ctx)).await
     });
@@ -79,10 +84,7 @@ pub async fn act(
             );
             Outcome::Broken(words::timed_out("do that"))
         }
-        Err(error) => {
-            tracing::error!(tool = entry.name, %error, "tool panicked");
-            Outcome::Broken(words::broken("do that"))
-        }
+        Err(_) => panicked(entry),
     }
 }
 
@@ -90,10 +92,53 @@ fn failed(entry: &Entry, error: ToolError) -> Outcome {
     match error {
         ToolError::Tell(text) => Outcome::Tell(text),
         ToolError::Broken { what, cause } => {
-            tracing::warn!(tool = entry.name, what, cause, "tool failed");
+            tracing::warn!(tool = entry.name, "tool failed");
+            // The cause may name what the person named.
+            tracing::debug!(tool = entry.name, what, cause, "tool failed");
             Outcome::Broken(words::broken(&what))
         }
     }
+}
+
+fn panicked(entry: &Entry) -> Outcome {
+    tracing::error!(tool = entry.name, "tool panicked");
+    Outcome::Broken(words::broken("do that"))
+}
+
+/// How many writes have begun and are not finished.
+static WRITES: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
+
+/// A write that has begun; it is finished when this is dropped.
+struct Writing;
+
+impl Writing {
+    fn begin() -> Writing {
+        WRITES.send_modify(|open| *open += 1);
+        Writing
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITES.send_modify(|open| *open -= 1);
+    }
+}
+
+/// Waits until every write that has begun is finished, and says whether there was one. Whoever ends the process or
+/// tells the person that a turn was stopped waits for this first.
+pub async fn finish_writes() -> bool {
+    let mut writes = WRITES.subscribe();
+    let writing = *writes.borrow_and_update() > 0;
+    // Each ends by its tool's own time-out; this bound is for one that blocks its thread.
+    let longest = tools::ALL.iter().map(|tool| tool.timeout).max();
+    let finished = writes.wait_for(|open| *open == 0);
+    if tokio::time::timeout(longest.unwrap_or_default(), finished)
+        .await
+        .is_err()
+    {
+        tracing::error!("a write does not come to an end");
+    }
+    writing
 }
 
 struct AbortOnDrop<T> {

@@ -12,6 +12,7 @@ use tokio::{
 use zbus::{Connection, OwnedVariant, Variant, connection, fdo, interface, object_server::SignalEmitter};
 
 use crate::{
+    act::finish_writes,
     reply::Happening,
     run::{Asking, Event},
 };
@@ -19,8 +20,8 @@ use crate::{
 /// Object path of the interface.
 pub const PATH: &str = "/org/tiro/Tiro1";
 
-/// Longest text or path that a call may carry.
-const MAX_TEXT: usize = 16 * 1024;
+/// Longest text or path that a request may carry.
+pub const MAX_TEXT: usize = 16 * 1024;
 
 /// How long a connecting client has for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -31,6 +32,8 @@ const MAX_CLIENTS: usize = 32;
 /// The daemon's side of one client.
 struct Tiro1 {
     events: mpsc::Sender<Event>,
+    /// Which client; counts up.
+    client: u64,
 }
 
 #[interface(
@@ -43,6 +46,7 @@ struct Tiro1 {
 )]
 impl Tiro1 {
     /// Runs one turn. Options: `wav` (s, path of a recording instead of the text), `yes` (b, confirm everything),
+    /// `interactive` (b, the client shows questions and answers them; without it a question ends the turn),
     /// `now` (s, pins the clock of this turn). Returns the report of the turn as JSON.
     async fn ask(
         &self,
@@ -55,7 +59,7 @@ impl Tiro1 {
                 "the text has more than {MAX_TEXT} bytes"
             )));
         }
-        let (asking, answer) = asking(text, options, connection)?;
+        let (asking, answer) = self.asking(text, options, connection)?;
         self.send(Event::Ask(Box::new(asking))).await?;
         match answer.await {
             Ok(report) => report.map_err(fdo::Error::Failed),
@@ -63,14 +67,21 @@ impl Tiro1 {
         }
     }
 
-    /// Stops the turn that is running.
-    async fn cancel(&self) -> fdo::Result<()> {
-        self.send(Event::Cancel).await
+    /// Withdraws the caller's own requests, waiting or running; a caller without any stops the turn that is running.
+    /// Returns whether a write had begun; it is finished by then.
+    async fn cancel(&self) -> fdo::Result<bool> {
+        let (client, (done, cancelled)) = (self.client, oneshot::channel());
+        self.send(Event::Cancel { client, done }).await?;
+        // Fails when nothing was running or the daemon is stopping, and then nothing begins any more either.
+        let _ = cancelled.await;
+        Ok(finish_writes().await)
     }
 
-    /// Answers the question that is open.
-    async fn confirm(&self, yes: bool) -> fdo::Result<()> {
-        self.send(Event::Confirm(yes)).await
+    /// Answers the question with this id, as its `Asked` said. Only the client that is asked can answer, and only
+    /// while the question is open.
+    async fn confirm(&self, id: u64, yes: bool) -> fdo::Result<()> {
+        let client = self.client;
+        self.send(Event::Confirm { client, id, yes }).await
     }
 
     /// Forgets the conversation.
@@ -98,7 +109,7 @@ impl Tiro1 {
     #[zbus(signal)]
     async fn acting(emitter: &SignalEmitter<'_>, tool: &str, detail: &str) -> zbus::Result<()>;
 
-    /// The answer, or a timer that is due.
+    /// The answer.
     #[zbus(signal)]
     async fn replied(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
 }
@@ -110,35 +121,43 @@ impl Tiro1 {
             .await
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
-}
 
-fn asking(
-    text: String,
-    options: HashMap<String, OwnedVariant>,
-    connection: &Connection,
-) -> fdo::Result<(Asking, oneshot::Receiver<Result<String, String>>)> {
-    let (reply, answer) = oneshot::channel();
-    let mut asking = Asking {
-        text,
-        wav: None,
-        yes: false,
-        now: None,
-        client: connection.clone(),
-        reply,
-    };
-    for (key, value) in options {
-        match (key.as_str(), &*value) {
-            ("wav", Variant::Str(path)) if path.len() <= MAX_TEXT => asking.wav = Some(path.as_str().into()),
-            ("yes", Variant::Bool(yes)) => asking.yes = *yes,
-            ("now", Variant::Str(now)) if now.len() <= MAX_TEXT => asking.now = Some(now.as_str().to_owned()),
-            _ => {
-                return Err(fdo::Error::InvalidArgs(format!(
-                    "Ask has no option {key} of that type"
-                )));
+    fn asking(
+        &self,
+        text: String,
+        options: HashMap<String, OwnedVariant>,
+        connection: &Connection,
+    ) -> fdo::Result<(Asking, oneshot::Receiver<Result<String, String>>)> {
+        let (reply, answer) = oneshot::channel();
+        let mut asking = Asking {
+            text,
+            wav: None,
+            yes: false,
+            interactive: false,
+            now: None,
+            client: self.client,
+            connection: connection.clone(),
+            reply,
+        };
+        for (key, value) in options {
+            match (key.as_str(), &*value) {
+                ("wav", Variant::Str(path)) if path.len() <= MAX_TEXT => {
+                    asking.wav = Some(path.as_str().into());
+                }
+                ("yes", Variant::Bool(yes)) => asking.yes = *yes,
+                ("interactive", Variant::Bool(interactive)) => asking.interactive = *interactive,
+                ("now", Variant::Str(now)) if now.len() <= MAX_TEXT => {
+                    asking.now = Some(now.as_str().to_owned());
+                }
+                _ => {
+                    return Err(fdo::Error::InvalidArgs(format!(
+                        "Ask has no option {key} of that type"
+                    )));
+                }
             }
         }
+        Ok((asking, answer))
     }
-    Ok((asking, answer))
 }
 
 /// Sends a happening to one client as the signal that it is.
@@ -170,7 +189,7 @@ pub async fn signal(client: &Connection, happening: &Happening) {
 /// # Errors
 /// When another daemon is running, or the folder cannot be written.
 pub async fn listen(socket: &Path) -> anyhow::Result<UnixListener> {
-    if UnixStream::connect(socket).await.is_ok() {
+    if running(socket).await {
         anyhow::bail!("another tiro daemon is running on {}", socket.display());
     }
     match std::fs::remove_file(socket) {
@@ -182,9 +201,15 @@ pub async fn listen(socket: &Path) -> anyhow::Result<UnixListener> {
     UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
 }
 
+/// Whether somebody listens on the socket.
+pub async fn running(socket: &Path) -> bool {
+    UnixStream::connect(socket).await.is_ok()
+}
+
 /// Accepts clients until the task is dropped.
 pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
     let clients = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CLIENTS));
+    let mut client = 0;
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -203,9 +228,13 @@ pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
             tracing::warn!(same_user, "a client was turned away");
             continue;
         };
-        let events = events.clone();
+        client += 1;
+        let tiro = Tiro1 {
+            events: events.clone(),
+            client,
+        };
         tokio::spawn(async move {
-            match tokio::time::timeout(HANDSHAKE, connect(stream, events)).await {
+            match tokio::time::timeout(HANDSHAKE, connect(stream, tiro)).await {
                 Ok(Ok(connection)) => connection.closed().await,
                 Ok(Err(error)) => tracing::debug!(%error, "a client did not finish the handshake"),
                 Err(_) => tracing::debug!("a client was too slow in the handshake"),
@@ -215,12 +244,12 @@ pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
     }
 }
 
-async fn connect(stream: UnixStream, events: mpsc::Sender<Event>) -> anyhow::Result<Connection> {
+async fn connect(stream: UnixStream, tiro: Tiro1) -> anyhow::Result<Connection> {
     let stream = stream.into_std()?;
     Ok(connection::Builder::unix_stream(stream)
         .server(zbus::Guid::generate())
         .p2p()
-        .serve_at(PATH, Tiro1 { events })
+        .serve_at(PATH, tiro)
         .build()
         .await?)
 }

@@ -1,9 +1,10 @@
 //! What the person sees and hears of a turn while it runs, and how they are asked.
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use async_trait::async_trait;
 use models::llm::{Prepared, Usage};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,8 +58,10 @@ pub enum Happening {
         /// Milliseconds.
         ms: f32,
     },
-    /// The person is asked; the answer goes to whoever shows it.
+    /// A client of the daemon is asked, and answers with the id. A front that asks by itself has no use for this.
     Asked {
+        /// Counts up; only the question that is open can be answered.
+        id: u64,
         /// The question.
         question: Question,
     },
@@ -115,7 +118,8 @@ pub trait Front: Send {
     /// Shows something. Must not block.
     fn show(&mut self, happening: &Happening);
 
-    /// Asks. The caller bounds the wait; silence is no.
+    /// Shows the question and waits for the answer. The caller bounds the wait; silence is no. Dropping the future
+    /// withdraws the question.
     async fn confirm(&mut self, question: &Question) -> Confirmation;
 }
 
@@ -145,19 +149,31 @@ impl Front for Terminal {
             return Confirmation::Nobody;
         }
         say_aside(&ask_line(question));
-        // A thread that waits for a line cannot be cancelled; it is left behind when the wait is over and dies
-        // with the process, which for `ask` is at once.
-        let (tell, told) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = std::io::stdin().read_line(&mut line);
-            let _ = tell.send(read.map(|_| line));
-        });
-        match told.await {
-            Ok(Ok(line)) if is_yes(&line) => Confirmation::Yes,
+        match answer().await {
+            Ok(line) if is_yes(&line) => Confirmation::Yes,
             _ => Confirmation::No,
         }
     }
+}
+
+/// How often the terminal is looked at for an answer.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One line from the terminal. Nothing is read before there is something to read, so that a dropped question leaves
+/// nobody behind who would eat the next line; a person does not notice how often it is looked.
+async fn answer() -> rustix::io::Result<String> {
+    let stdin = std::io::stdin();
+    while event::poll(
+        &mut [PollFd::new(&stdin, PollFlags::IN)],
+        Some(&Timespec::default()),
+    )? == 0
+    {
+        tokio::time::sleep(LOOK).await;
+    }
+    // A terminal gives one line at a time; a longer one than this is no yes.
+    let mut line = [0; 256];
+    let length = rustix::io::read(&stdin, &mut line)?;
+    Ok(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
 /// The words that mean yes; everything else, silence too, means no.

@@ -1,27 +1,37 @@
 //! The daemon's loop: one closed `enum Event`, one owner of the state. Barge-in is dropping the turn's future.
 
+mod front;
+
 use std::{
     collections::VecDeque,
+    io::IsTerminal as _,
+    panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{Arc, Mutex as StdMutex},
+    sync::{
+        Arc, Mutex as StdMutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
+use front::{BusFront, Questions, lock};
+use futures_util::FutureExt as _;
 use models::llm::Prepared;
+use prompts::words;
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     task::JoinHandle,
 };
+use tools::discover::Index;
 use zbus::Connection;
 
 use crate::{
+    act::finish_writes,
     bus,
-    consent::Question,
     listen::Utterance,
-    reply::{Confirmation, Front, Happening, State, say_aside},
+    reply::{Happening, State, say_aside},
     report::{Report, Tokens},
-    room::{Clock, Room},
+    room::{Clock, Parts, Room},
     status::{Engines, Status},
     turn::turn,
 };
@@ -30,12 +40,29 @@ use crate::{
 pub enum Event {
     /// A client asks for a turn.
     Ask(Box<Asking>),
-    /// The turn that is running ended.
-    Ended(Box<Report>),
-    /// Stop the turn that is running.
-    Cancel,
-    /// The person answered the open question.
-    Confirm(bool),
+    /// A turn ended.
+    Ended {
+        /// Which.
+        number: u64,
+        /// What it did.
+        report: Box<Report>,
+    },
+    /// A client withdraws what it asked for, or stops the turn that is running when it asked for nothing.
+    Cancel {
+        /// Which client.
+        client: u64,
+        /// Told when it is so.
+        done: oneshot::Sender<()>,
+    },
+    /// The person answered a question.
+    Confirm {
+        /// Which client says so.
+        client: u64,
+        /// Which question.
+        id: u64,
+        /// The answer.
+        yes: bool,
+    },
     /// Forget the conversation.
     Forget,
     /// A client wants to know how the daemon is.
@@ -56,10 +83,14 @@ pub struct Asking {
     pub wav: Option<PathBuf>,
     /// Whether every question is answered with yes.
     pub yes: bool,
+    /// Whether the client answers questions.
+    pub interactive: bool,
     /// Pins the clock of this turn.
     pub now: Option<String>,
-    /// Who asked; gets the signals.
-    pub client: Connection,
+    /// Who asked.
+    pub client: u64,
+    /// Gets the signals.
+    pub connection: Connection,
     /// Gets the report as JSON; dropped when the turn is cancelled.
     pub reply: oneshot::Sender<Result<String, String>>,
 }
@@ -73,16 +104,28 @@ const TICK: Duration = Duration::from_millis(250);
 /// After this long without a turn the conversation is over and forgotten.
 const CONVERSATION: Duration = Duration::from_secs(10 * 60);
 
+/// How long a client has to take a signal.
+const SIGNAL: Duration = Duration::from_secs(5);
+
 /// The running daemon.
 pub struct Daemon {
     room: Arc<Mutex<Room>>,
+    /// What the room is made of, for what must not wait until a turn gives the room back.
+    parts: Parts,
+    index: Arc<Index>,
     engines: Engines,
     events: mpsc::Sender<Event>,
     waiting: VecDeque<Asking>,
-    running: Option<JoinHandle<()>>,
-    /// Loads the model at the start and evaluates the conversation between turns.
-    background: Option<JoinHandle<()>>,
-    question: Arc<StdMutex<Option<oneshot::Sender<bool>>>>,
+    running: Option<Running>,
+    /// How many turns have begun; the number of the last one.
+    begun: u64,
+    /// Loads the model at the start.
+    preparing: Option<JoinHandle<()>>,
+    /// Evaluates the conversation between turns.
+    warming: Option<JoinHandle<()>>,
+    /// The next turn begins a new conversation.
+    forget: Arc<AtomicBool>,
+    questions: Arc<StdMutex<Questions>>,
     state: Arc<StdMutex<State>>,
     since: Instant,
     last_turn: Instant,
@@ -91,21 +134,33 @@ pub struct Daemon {
     prefix: Option<Prepared>,
 }
 
+/// The turn that is running.
+struct Running {
+    number: u64,
+    client: u64,
+    task: JoinHandle<()>,
+}
+
 impl Daemon {
-    /// A daemon around a room; `events` is the sending end of the loop's own channel.
-    pub fn new(room: Room, events: mpsc::Sender<Event>) -> Daemon {
+    /// A daemon around a room made of these parts; `events` is the sending end of the loop's own channel.
+    pub fn new(room: Room, parts: Parts, events: mpsc::Sender<Event>) -> Daemon {
         let engines = Engines {
             llm: Arc::clone(room.llm()),
             stt: Arc::clone(room.stt()),
         };
         Daemon {
             room: Arc::new(Mutex::new(room)),
+            index: Arc::new(Index::of(parts.tools)),
+            parts,
             engines,
             events,
             waiting: VecDeque::new(),
             running: None,
-            background: None,
-            question: Arc::default(),
+            begun: 0,
+            preparing: None,
+            warming: None,
+            forget: Arc::default(),
+            questions: Arc::default(),
             state: Arc::new(StdMutex::new(State::Idle)),
             since: Instant::now(),
             last_turn: Instant::now(),
@@ -115,7 +170,7 @@ impl Daemon {
         }
     }
 
-    /// Runs until `Event::Stop` or until nobody can send events any more.
+    /// Runs until `Event::Stop` or until nobody can send events any more. A write that has begun is finished first.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Event>) {
         self.prepare();
         let mut ticks = tokio::time::interval(TICK);
@@ -126,27 +181,36 @@ impl Daemon {
                 _ = ticks.tick() => Event::Tick,
             };
             match event {
-                Event::Ask(asking) => self.ask(*asking).await,
-                Event::Ended(report) => self.ended(&report),
-                Event::Cancel => self.cancel(),
-                Event::Confirm(yes) => self.confirm(yes),
-                Event::Forget => self.forget().await,
+                Event::Ask(asking) => self.ask(*asking),
+                Event::Ended { number, report } => self.ended(number, &report),
+                Event::Cancel { client, done } => self.cancel(client, done),
+                Event::Confirm { client, id, yes } => self.confirm(client, id, yes),
+                Event::Forget => self.forget(),
                 Event::Status(tell) => drop(tell.send(self.status())),
                 Event::Ready(prepared) => self.prefix = Some(prepared),
-                Event::Tick => self.tick().await,
+                Event::Tick => self.tick(),
                 Event::Stop => break,
             }
         }
-        self.cancel();
-        if let Some(task) = self.background.take() {
+        // Whoever asks from now on hears that the daemon is stopping.
+        drop(inbox);
+        self.waiting.clear();
+        let turn = self.running.take().map(|running| running.task);
+        for task in [turn, self.preparing.take(), self.warming.take()]
+            .into_iter()
+            .flatten()
+        {
             task.abort();
+            // Until then it may still begin something.
+            let _ = task.await;
         }
+        finish_writes().await;
     }
 
     /// Loads the model before anybody speaks.
     fn prepare(&mut self) {
         let (room, events) = (Arc::clone(&self.room), self.events.clone());
-        self.background = Some(tokio::spawn(async move {
+        self.preparing = Some(tokio::spawn(async move {
             match room.lock().await.ready().await {
                 Ok(Some(prepared)) => {
                     tracing::info!(?prepared, "ready");
@@ -158,9 +222,9 @@ impl Daemon {
         }));
     }
 
-    async fn ask(&mut self, asking: Asking) {
+    fn ask(&mut self, asking: Asking) {
         if self.running.is_none() {
-            self.begin(asking).await;
+            self.begin(asking);
         } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back(asking);
         } else {
@@ -170,55 +234,55 @@ impl Daemon {
         }
     }
 
-    async fn begin(&mut self, asking: Asking) {
-        // Warming up is only worth something while nobody waits; loading the model is what this turn needs anyway,
-        // and it holds no more than the room until it is done.
-        if self.turns > 0
-            && let Some(task) = self.background.take()
-        {
-            task.abort();
+    fn begin(&mut self, asking: Asking) {
+        // Warming up is only worth something while nobody waits. Loading the model is what this turn needs anyway.
+        if let Some(warming) = self.warming.take() {
+            warming.abort();
         }
         if self.last_turn.elapsed() > CONVERSATION {
-            self.forget().await;
+            self.forget();
         }
-        let room = Arc::clone(&self.room);
-        let (events, question) = (self.events.clone(), Arc::clone(&self.question));
-        let (signals, mut outbox) = mpsc::unbounded_channel();
+        self.begun += 1;
+        let (number, client) = (self.begun, asking.client);
+        let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));
+        let events = self.events.clone();
+        let (signals, happenings) = mpsc::unbounded_channel();
         let mut front = BusFront {
             signals,
-            question,
+            questions: Arc::clone(&self.questions),
             state: Arc::clone(&self.state),
             yes: asking.yes,
+            interactive: asking.interactive,
         };
-        let client = asking.client.clone();
-        let pump = tokio::spawn(async move {
-            while let Some(happening) = outbox.recv().await {
-                bus::signal(&client, &happening).await;
-            }
-        });
-        self.running = Some(tokio::spawn(async move {
-            let outcome = one_turn(&room, &asking, &mut front).await;
-            // The signals of a turn arrive before its answer.
-            drop(front);
-            let _ = pump.await;
-            let report = match outcome {
-                Ok(report) => {
-                    let json = serde_json::to_string(&report).map_err(|e| e.to_string());
-                    let _ = asking.reply.send(json);
-                    report
-                }
-                Err(error) => {
-                    let _ = asking.reply.send(Err(error));
-                    Report::default()
-                }
+        let task = tokio::spawn(async move {
+            let turn = async {
+                let turn = one_turn(&room, &forget, &asking, &mut front);
+                let outcome = AssertUnwindSafe(turn).catch_unwind().await;
+                // Lets the pump come to its end: the signals of a turn arrive before its answer.
+                drop(front);
+                outcome
             };
-            let _ = events.send(Event::Ended(Box::new(report))).await;
-        }));
+            let (outcome, ()) = tokio::join!(turn, pump(&asking.connection, happenings));
+            let outcome = outcome.unwrap_or_else(|_| {
+                tracing::error!("a turn panicked");
+                // What the conversation is like after a panic, nobody knows.
+                forget.store(true, Ordering::Relaxed);
+                Ok(panicked(&asking.text))
+            });
+            let report = outcome.as_ref().cloned().unwrap_or_default();
+            let json = outcome.and_then(|r| serde_json::to_string(&r).map_err(|e| e.to_string()));
+            let _ = asking.reply.send(json);
+            let report = Box::new(report);
+            let _ = events.send(Event::Ended { number, report }).await;
+        });
+        self.running = Some(Running { number, client, task });
     }
 
-    fn ended(&mut self, report: &Report) {
-        self.running = None;
-        self.last_turn = Instant::now();
+    fn ended(&mut self, number: u64, report: &Report) {
+        // A turn may be cancelled when it has just come to its end.
+        if self.running.as_ref().is_none_or(|r| r.number != number) {
+            return;
+        }
         self.turns += 1;
         self.tokens.prompt += report.tokens.prompt;
         self.tokens.cached += report.tokens.cached;
@@ -234,49 +298,62 @@ impl Daemon {
         self.next();
     }
 
+    /// The running turn is over; the one that waits begins, or the conversation is evaluated ahead.
     fn next(&mut self) {
+        self.running = None;
+        self.last_turn = Instant::now();
+        *lock(&self.state) = State::Idle;
         if let Some(asking) = self.waiting.pop_front() {
-            let events = self.events.clone();
-            tokio::spawn(async move { events.send(Event::Ask(Box::new(asking))).await });
-            return;
+            return self.begin(asking);
         }
         let room = Arc::clone(&self.room);
-        self.background = Some(tokio::spawn(async move {
+        let warming = tokio::spawn(async move {
             if let Err(error) = room.lock().await.warm().await {
                 tracing::debug!(%error, "the conversation could not be evaluated ahead");
             }
-        }));
+        });
+        if let Some(earlier) = self.warming.replace(warming) {
+            earlier.abort();
+        }
     }
 
-    fn cancel(&mut self) {
-        if let Some(turn) = self.running.take() {
-            turn.abort();
-            *lock(&self.question) = None;
-            *lock(&self.state) = State::Idle;
-            self.last_turn = Instant::now();
+    /// Withdraws what this client asked for. A client that asked for nothing, such as a key binding, means the turn
+    /// that is running.
+    fn cancel(&mut self, client: u64, done: oneshot::Sender<()>) {
+        let waiting = self.waiting.len();
+        self.waiting.retain(|asking| asking.client != client);
+        let withdrawn = self.waiting.len() < waiting;
+        let meant = |running: &mut Running| running.client == client || !withdrawn;
+        if let Some(Running { task, .. }) = self.running.take_if(meant) {
+            task.abort();
+            tokio::spawn(async move {
+                // Until then it may still begin something.
+                let _ = task.await;
+                let _ = done.send(());
+            });
             self.next();
         }
     }
 
-    fn confirm(&mut self, yes: bool) {
-        if let Some(answer) = lock(&self.question).take() {
-            let _ = answer.send(yes);
+    fn confirm(&mut self, client: u64, id: u64, yes: bool) {
+        if self.running.as_ref().is_some_and(|r| r.client == client) {
+            lock(&self.questions).answer(id, yes);
         }
     }
 
-    async fn forget(&mut self) {
-        if self.running.is_none() {
-            self.room.lock().await.forget();
-        }
+    /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.
+    fn forget(&mut self) {
+        self.forget.store(true, Ordering::Relaxed);
     }
 
-    async fn tick(&mut self) {
-        // Timers are files of a few hundred bytes; reading them costs less than remembering when to.
-        let Ok(room) = self.room.try_lock() else { return };
-        let ctx = room.ctx();
-        drop(room);
-        for line in crate::timers::due(&ctx) {
-            say_aside(&line);
+    /// Timers are files of a few hundred bytes; reading them costs less than remembering when to. They ring by the
+    /// clock of the daemon, whatever moment a turn pretends.
+    fn tick(&mut self) {
+        for line in crate::timers::due(&self.parts.ctx(&self.index)) {
+            // A log is no place for what the person named a timer.
+            if std::io::stderr().is_terminal() {
+                say_aside(&line);
+            }
             tokio::spawn(async move { crate::timers::announce(&line).await });
         }
     }
@@ -298,7 +375,12 @@ impl Daemon {
 }
 
 /// One turn for a client, on the shared room. A pinned clock holds for this turn only.
-async fn one_turn(room: &Mutex<Room>, asking: &Asking, front: &mut BusFront) -> Result<Report, String> {
+async fn one_turn(
+    room: &Mutex<Room>,
+    forget: &AtomicBool,
+    asking: &Asking,
+    front: &mut BusFront,
+) -> Result<Report, String> {
     let utterance = match &asking.wav {
         Some(path) => Utterance::read_wav(path.clone())
             .await
@@ -312,42 +394,31 @@ async fn one_turn(room: &Mutex<Room>, asking: &Asking, front: &mut BusFront) -> 
         .transpose()
         .map_err(|e| format!("{e:#}"))?;
     let mut room = room.lock().await;
+    if forget.swap(false, Ordering::Relaxed) {
+        room.forget();
+    }
     room.pin(pinned);
     Ok(turn(&mut room, utterance, front).await)
 }
 
-/// A client on the bus.
-struct BusFront {
-    signals: mpsc::UnboundedSender<Happening>,
-    question: Arc<StdMutex<Option<oneshot::Sender<bool>>>>,
-    state: Arc<StdMutex<State>>,
-    yes: bool,
-}
-
-#[async_trait]
-impl Front for BusFront {
-    fn show(&mut self, happening: &Happening) {
-        if let Happening::State { state } = happening {
-            *lock(&self.state) = *state;
-        }
-        // Fails only when the client's pump is gone, and then nobody looks.
-        let _ = self.signals.send(happening.clone());
-    }
-
-    async fn confirm(&mut self, _question: &Question) -> Confirmation {
-        if self.yes {
-            return Confirmation::Yes;
-        }
-        let (tell, told) = oneshot::channel();
-        *lock(&self.question) = Some(tell);
-        match told.await {
-            Ok(true) => Confirmation::Yes,
-            Ok(false) | Err(_) => Confirmation::No,
+/// Signals what happens until the turn is over, or until the client does not read.
+async fn pump(client: &Connection, mut happenings: mpsc::UnboundedReceiver<Happening>) {
+    while let Some(happening) = happenings.recv().await {
+        if tokio::time::timeout(SIGNAL, bus::signal(client, &happening))
+            .await
+            .is_err()
+        {
+            tracing::debug!("a client does not read its signals");
+            return;
         }
     }
 }
 
-/// A lock that a panic elsewhere does not poison for the daemon: what it guards is one plain value.
-fn lock<T>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// What is left to say when a turn panicked.
+fn panicked(say: &str) -> Report {
+    Report {
+        say: say.to_owned(),
+        reply: words::engine_crashed(),
+        ..Report::default()
+    }
 }

@@ -19,7 +19,8 @@ pub fn due(ctx: &Ctx) -> Vec<String> {
     match timers::take_due(&ctx.dirs, &ctx.now) {
         Ok(due) => due.iter().map(|timer| sentence(timer, ctx)).collect(),
         Err(error) => {
-            tracing::warn!(%error, "the timers cannot be read");
+            tracing::warn!("the timers cannot be read");
+            tracing::debug!(%error, "the timers cannot be read");
             Vec::new()
         }
     }
@@ -43,7 +44,7 @@ fn sentence(timer: &Timer, ctx: &Ctx) -> String {
     }
 }
 
-/// Shows a notification on the desktop. Where there is none the line still goes to the daemon's own output.
+/// Shows a notification on the desktop. Where there is none the line still goes to the daemon's own terminal.
 pub async fn announce(line: &str) {
     match tokio::time::timeout(PATIENCE, notify(line)).await {
         Ok(Ok(())) => {}

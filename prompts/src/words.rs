@@ -55,6 +55,11 @@ pub fn cancelled() -> String {
     "Okay, I stopped.".to_owned()
 }
 
+/// The person stopped the turn while something was being written, and a write that has begun is finished.
+pub fn cancelled_after_write() -> String {
+    "Okay, I stopped. What I had begun was finished.".to_owned()
+}
+
 /// What was said does not fit into the model's window.
 pub fn too_long() -> String {
     "Sorry, that is too long for me.".to_owned()

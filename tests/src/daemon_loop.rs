@@ -3,15 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use daemon::{
-    agent::Settings,
+    agent::{Ending, Settings},
     bus::{self, Tiro1Proxy},
+    reply::Happening,
     report::Report,
+    room::{Clock, Parts, Room},
     run::{Daemon, Event},
     status::Status,
 };
-use models::scripted::{Reply, ScriptedLlm};
+use futures_util::StreamExt as _;
+use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::mpsc;
-use zbus::{Connection, OwnedVariant, Variant};
+use zbus::{Connection, MessageStream, OwnedVariant, Variant};
 
 use crate::home::Home;
 
@@ -26,18 +29,22 @@ struct Running {
 
 impl Running {
     async fn start(llm: ScriptedLlm) -> Running {
-        let (home, llm) = (Home::seeded("2026-11-20T09:00[Europe/Berlin]"), Arc::new(llm));
-        let room = home.room(
-            llm.clone(),
-            Settings {
-                pre_discover: false,
-                act_score: 1.0,
-                ..Settings::default()
-            },
-        );
+        Running::start_with(llm, |_| ()).await
+    }
+
+    async fn start_with(llm: ScriptedLlm, change: impl FnOnce(&mut Parts)) -> Running {
+        let (home, llm) = (Home::seeded(NOW), Arc::new(llm));
+        let mut parts = home.parts(Settings {
+            pre_discover: false,
+            act_score: 1.0,
+            ..Settings::default()
+        });
+        change(&mut parts);
+        let stt = Arc::new(ScriptedStt::replies::<&str>([]));
+        let room = Room::new(llm.clone(), stt, parts.clone());
         let listener = bus::listen(&home.path().join("s")).await.unwrap();
         let (events, inbox) = mpsc::channel(64);
-        let daemon = Daemon::new(room, events.clone());
+        let daemon = Daemon::new(room, parts, events.clone());
         let serving = tokio::spawn(bus::serve(listener, events.clone()));
         let ended = tokio::spawn(daemon.run(inbox));
         Running {
@@ -55,6 +62,53 @@ impl Running {
             .unwrap()
             .expect("the daemon listens")
     }
+
+    async fn status(&self) -> Status {
+        let client = self.client().await;
+        let json = Tiro1Proxy::new(&client).await.unwrap().status().await.unwrap();
+        serde_json::from_str(&json).unwrap()
+    }
+
+    /// Waits until the daemon is as it should be.
+    async fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) {
+        for _ in 0..200 {
+            if is_so(&self.status().await) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("never {what}: {:?}", self.status().await);
+    }
+}
+
+/// The moment of every turn.
+const NOW: &str = "2026-11-20T09:00[Europe/Berlin]";
+
+/// The tools, with one that asks before it writes.
+fn asking_tools(parts: &mut Parts) {
+    let mut tools = tools::ALL.to_vec();
+    let note = tools.iter_mut().find(|t| t.name == "notes.create").unwrap();
+    note.confirm = true;
+    parts.tools = tools.leak();
+    parts.settings.loading.core = vec!["notes.create".into()];
+}
+
+fn note(text: &str) -> String {
+    call("notes.create", &format!(r#"{{"text": "{text}"}}"#))
+}
+
+/// The id of the next question that this client is asked.
+async fn question(signals: &mut MessageStream) -> u64 {
+    loop {
+        let message = signals.next().await.expect("a signal").unwrap();
+        let body = message.body();
+        let Ok((_, detail)) = body.deserialize::<(String, String)>() else {
+            continue;
+        };
+        if let Ok(Happening::Asked { id, .. }) = serde_json::from_str(&detail) {
+            return id;
+        }
+    }
 }
 
 fn call(tool: &str, arguments: &str) -> String {
@@ -62,8 +116,14 @@ fn call(tool: &str, arguments: &str) -> String {
 }
 
 async fn ask(client: &Connection, text: &str) -> zbus::Result<Report> {
-    let now = Variant::from("2026-11-20T09:00[Europe/Berlin]".to_owned());
-    let options = [("now".to_owned(), OwnedVariant::try_from(now).unwrap())].into();
+    ask_with(client, text, &[]).await
+}
+
+/// The same with options that are switched on.
+async fn ask_with(client: &Connection, text: &str, on: &[&str]) -> zbus::Result<Report> {
+    let now = OwnedVariant::try_from(Variant::from(NOW.to_owned())).unwrap();
+    let on = on.iter().map(|key| ((*key).to_owned(), OwnedVariant::from(true)));
+    let options = on.chain([("now".to_owned(), now)]).collect();
     let proxy = Tiro1Proxy::new(client).await?;
     let json = tokio::time::timeout(Duration::from_secs(20), proxy.ask(text.into(), options))
         .await
@@ -75,7 +135,7 @@ async fn ask(client: &Connection, text: &str) -> zbus::Result<Report> {
 async fn a_client_asks_and_gets_the_report_and_the_conversation_goes_on() {
     let running = Running::start(ScriptedLlm::replies([
         call("calendar.query", r#"{"when": "tomorrow"}"#),
-        call("contacts.search", r#"{"query": "Anna"}"#),
+        call("contacts.search", r#"{"name": "Anna"}"#),
     ]))
     .await;
     let client = running.client().await;
@@ -138,14 +198,9 @@ async fn status_tells_of_the_daemon_while_it_is_busy() {
     let running = Running::start(ScriptedLlm::replies([Reply::Hang(String::new())])).await;
     let (client, other) = (running.client().await, running.client().await);
     let busy = tokio::spawn(async move { ask(&client, "tell me a story").await.is_err() });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let proxy = Tiro1Proxy::new(&other).await.unwrap();
-    let status: Status = serde_json::from_str(&proxy.status().await.unwrap()).unwrap();
-    assert_eq!(
-        (status.state.as_str(), status.pid),
-        ("thinking", std::process::id())
-    );
-    proxy.cancel().await.unwrap();
+    running.until("busy", |s| s.state == "thinking").await;
+    assert_eq!(running.status().await.pid, std::process::id());
+    Tiro1Proxy::new(&other).await.unwrap().cancel().await.unwrap();
     assert!(busy.await.unwrap());
 }
 
@@ -171,4 +226,188 @@ async fn options_that_nobody_knows_are_refused() {
     let options = [("shell".to_owned(), OwnedVariant::from(true))].into();
     let refused = proxy.ask("hello".into(), options).await.unwrap_err();
     assert!(refused.to_string().contains("no option shell"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_client_that_cancels_while_it_waits_withdraws_its_own_request_and_no_other() {
+    let running = Running::start(ScriptedLlm::replies([
+        Reply::Hang("Once upon".into()),
+        Reply::Text(call("calendar.query", r#"{"when": "tomorrow"}"#)),
+    ]))
+    .await;
+    let (first, second, key) = (
+        running.client().await,
+        running.client().await,
+        running.client().await,
+    );
+    let story = tokio::spawn(async move { ask(&first, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    let asks = second.clone();
+    let joke = tokio::spawn(async move { ask(&asks, "tell me a joke").await });
+    running.until("waiting", |s| s.waiting == 1).await;
+    Tiro1Proxy::new(&second).await.unwrap().cancel().await.unwrap();
+    assert!(joke.await.unwrap().unwrap_err().to_string().contains("cancelled"));
+    running
+        .until("thinking on", |s| s.waiting == 0 && s.state == "thinking")
+        .await;
+    assert!(!story.is_finished(), "somebody else's turn goes on");
+
+    // A key binding has no request of its own: it means what is running.
+    Tiro1Proxy::new(&key).await.unwrap().cancel().await.unwrap();
+    assert!(
+        story
+            .await
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+            .contains("cancelled")
+    );
+    assert!(ask(&second, "what do I have tomorrow").await.is_ok());
+    let prompts = running.llm.prompts();
+    assert_eq!(prompts.len(), 2);
+    assert!(
+        !prompts.concat().contains("joke"),
+        "what was withdrawn never began"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_counts_only_from_the_client_that_is_asked_and_for_the_open_question() {
+    let script = [note("milk"), note("bread"), note("eggs")];
+    let running = Running::start_with(ScriptedLlm::replies(script), asking_tools).await;
+    let (client, other) = (running.client().await, running.client().await);
+    let (mine, foreign) = (
+        Tiro1Proxy::new(&client).await.unwrap(),
+        Tiro1Proxy::new(&other).await.unwrap(),
+    );
+    let mut signals = MessageStream::from(&client);
+    let before = running.home.files();
+
+    let asks = client.clone();
+    let asked = tokio::spawn(async move { ask_with(&asks, "note milk", &["interactive"]).await });
+    let id = question(&mut signals).await;
+    foreign.confirm(id, true).await.unwrap();
+    mine.confirm(id + 1, true).await.unwrap();
+    mine.confirm(id - 1, true).await.unwrap();
+    running.until("asking on", |s| s.state == "confirming").await;
+    mine.confirm(id, false).await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "declined");
+    assert_eq!(running.home.files(), before, "nothing was written");
+
+    // The yes to the first question comes late: it is no answer to the second one.
+    let asks = client.clone();
+    let asked = tokio::spawn(async move { ask_with(&asks, "note bread", &["interactive"]).await });
+    let next = question(&mut signals).await;
+    assert!(next > id);
+    mine.confirm(id, true).await.unwrap();
+    running.until("asking on", |s| s.state == "confirming").await;
+    mine.confirm(next, true).await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "ok");
+
+    drop(signals);
+    let mut signals = MessageStream::from(&client);
+    let report = ask_with(&client, "note eggs", &["interactive", "yes"])
+        .await
+        .unwrap();
+    assert_eq!(report.calls[0].status, "ok");
+    let asked = tokio::time::timeout(Duration::from_millis(300), question(&mut signals)).await;
+    assert!(asked.is_err(), "who said yes beforehand is not asked");
+}
+
+#[tokio::test]
+async fn a_client_with_nobody_in_front_of_it_is_told_what_needs_a_yes() {
+    let running = Running::start_with(ScriptedLlm::replies([note("milk")]), asking_tools).await;
+    let client = running.client().await;
+    let before = running.home.files();
+    let report = ask(&client, "note milk").await.unwrap();
+    assert_eq!(
+        (report.end, report.calls[0].status.as_str()),
+        (Ending::NeedsConfirmation, "unconfirmed")
+    );
+    assert_eq!(running.home.files(), before, "nothing was written");
+    let long = "a".repeat(bus::MAX_TEXT + 1);
+    let refused = ask(&client, &long).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("the text has more than"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn a_timer_rings_by_the_real_clock_while_a_turn_hangs_in_another_time() {
+    let script = ScriptedLlm::replies([Reply::Hang(String::new())]);
+    let running = Running::start_with(script, |parts| parts.clock = Clock::Real).await;
+    let client = running.client().await;
+    let _busy = tokio::spawn(async move { ask(&client, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    let (dirs, now) = (running.home.dirs(), jiff::Zoned::now());
+    let set = |length| tools::system::timers::set(&dirs, &now, Duration::from_secs(length), None).unwrap();
+    let (long, short) = (set(3600), set(1));
+    assert!(short.rings < long.rings);
+    let patience = std::time::Instant::now();
+    while tools::system::timers::running(&dirs).unwrap() != [long.clone()] {
+        assert!(patience.elapsed() < Duration::from_secs(10), "it rings");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_forgotten_while_a_turn_runs_is_gone_from_the_next_one_and_nobody_waits() {
+    let query = call("calendar.query", r#"{"when": "tomorrow"}"#);
+    let running = Running::start(ScriptedLlm::replies([
+        Reply::Text(query.clone()),
+        Reply::Hang(String::new()),
+        Reply::Text(query),
+    ]))
+    .await;
+    let (client, other) = (running.client().await, running.client().await);
+    ask(&client, "what about Wednesday").await.unwrap();
+    let asks = client.clone();
+    let busy = tokio::spawn(async move { ask(&asks, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    let proxy = Tiro1Proxy::new(&other).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(2), proxy.forget())
+        .await
+        .expect("it does not wait for the turn")
+        .unwrap();
+    proxy.cancel().await.unwrap();
+    assert!(busy.await.unwrap().is_err());
+    ask(&client, "what do I have tomorrow").await.unwrap();
+    let prompts = running.llm.prompts();
+    assert!(prompts[1].contains("Wednesday"));
+    assert!(!prompts[2].contains("Wednesday"), "{}", prompts[2]);
+}
+
+#[tokio::test]
+async fn a_panic_in_a_turn_costs_one_sentence_and_the_daemon_lives() {
+    let mut turns = 0;
+    let running = Running::start(ScriptedLlm::answering(move |_| {
+        turns += 1;
+        assert!(turns > 1, "a panic on purpose");
+        call("calendar.query", r#"{"when": "tomorrow"}"#).into()
+    }))
+    .await;
+    let client = running.client().await;
+    let report = ask(&client, "what do I have tomorrow").await.unwrap();
+    assert_eq!(report.reply, prompts::words::engine_crashed());
+    running.until("idle", |s| s.state == "idle" && s.turns == 1).await;
+    let report = ask(&client, "what do I have tomorrow").await.unwrap();
+    assert!(report.reply.contains("Dentist"), "{}", report.reply);
+}
+
+#[tokio::test]
+async fn the_end_of_a_turn_that_is_over_ends_no_other_one() {
+    let running = Running::start(ScriptedLlm::replies([Reply::Hang(String::new())])).await;
+    let client = running.client().await;
+    let story = tokio::spawn(async move { ask(&client, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    let (number, report) = (0, Box::default());
+    running
+        .events
+        .send(Event::Ended { number, report })
+        .await
+        .unwrap();
+    let status = running.status().await;
+    assert_eq!((status.state.as_str(), status.turns), ("thinking", 0));
+    assert!(!story.is_finished());
 }

@@ -25,12 +25,11 @@ pub async fn run(app: &App, args: AskArgs) -> anyhow::Result<ExitCode> {
     };
     let mut partner = Partner::find(app).await?;
     let asked = tokio::select! {
-        asked = partner.ask(request, app, args.yes, &mut front) => Some(asked?),
+        asked = partner.ask(request, app, &mut front) => Some(asked?),
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(report) = asked else {
-        partner.cancel().await;
-        say_aside(&prompts::words::cancelled());
+        say_aside(&partner.cancel().await);
         return Ok(ExitCode::FAILURE);
     };
     if app.trace {

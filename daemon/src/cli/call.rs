@@ -6,16 +6,19 @@ use anyhow::Context as _;
 use serde_json::Value;
 use tools::discover::Index;
 
-use super::{app::App, exit_code, say};
+use super::{app::App, exit_code, partner, say};
 use crate::{
-    act::{Circumstances, act},
+    act::{Circumstances, act, finish_writes},
     agent::{Call, Ending, Outcome},
+    bus,
     reply::{Terminal, say_aside},
 };
 
 /// Runs a tool and prints its sentence, or its data with `--json`.
 pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> anyhow::Result<ExitCode> {
-    let parts = app.parts();
+    let mut parts = app.parts();
+    // A timer that is set here rings when a daemon runs.
+    parts.daemon = bus::running(&app.paths.socket()?).await;
     let index = Arc::new(Index::of(parts.tools));
     let Some(entry) = tools::find(tool) else {
         let near = index.nearest(tool, 3).join(", ");
@@ -43,7 +46,15 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         said: &[],
         patience,
     };
-    let (text, end) = match act(entry, &call, around, &mut front).await {
+    let outcome = tokio::select! {
+        outcome = act(entry, &call, around, &mut front) => Some(outcome),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let Some(outcome) = outcome else {
+        say_aside(&partner::stopped(finish_writes().await));
+        return Ok(ExitCode::FAILURE);
+    };
+    let (text, end) = match outcome {
         Outcome::Done(output) => {
             say(&if json { output.data.to_string() } else { output.say })?;
             return Ok(ExitCode::SUCCESS);

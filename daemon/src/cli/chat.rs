@@ -1,6 +1,9 @@
 //! `tiro chat`: a conversation in the terminal, the text-mode front.
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::{
+    io::{BufRead as _, IsTerminal as _, Read as _},
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 use rustyline::{DefaultEditor, error::ReadlineError};
@@ -11,22 +14,29 @@ use super::{
     partner::{Partner, Request},
     say,
 };
-use crate::reply::{Terminal, say_aside};
+use crate::{
+    bus::MAX_TEXT,
+    reply::{Terminal, say_aside},
+};
 
-/// What the editor's thread read.
+/// What the thread that reads has read.
 enum Line {
     Text(String),
     /// Ctrl-C at the prompt.
     Interrupt,
-    /// Ctrl-D.
+    /// Ctrl-D, or the end of what was piped in.
     End,
 }
 
-/// Reads lines and answers them until Ctrl-D. Ctrl-C while an answer is on its way stops it.
+/// Somebody who wants the next line.
+type Wanted = oneshot::Sender<anyhow::Result<Line>>;
+
+/// Reads lines and answers them until Ctrl-D. Ctrl-C while an answer is on its way stops it; without a prompt,
+/// which takes Ctrl-C itself, Ctrl-C between two answers leaves.
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let mut partner = Partner::find(app).await?;
-    let interactive = std::io::stdin().is_terminal();
-    if interactive {
+    let prompt = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if prompt {
         say_aside("Ask me something. Ctrl-C stops me, Ctrl-D leaves.");
     }
     if let Partner::Here(room) = &mut partner {
@@ -35,64 +45,95 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let mut front = Terminal {
         verbose: app.trace,
         yes: false,
-        interactive,
+        interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
     };
-    let lines = editor(app)?;
+    let lines = match prompt {
+        true => edited(app)?,
+        false => piped(),
+    };
     loop {
         let (tell, told) = oneshot::channel();
         if lines.send(tell).await.is_err() {
             break;
         }
-        let text = match told.await {
-            Ok(Line::Text(text)) if text.trim().is_empty() => continue,
-            Ok(Line::Text(text)) => text,
-            Ok(Line::Interrupt) => continue,
-            Ok(Line::End) | Err(_) => break,
+        let line = tokio::select! {
+            line = told => line,
+            _ = tokio::signal::ctrl_c(), if !prompt => break,
         };
-        tokio::select! {
-            report = partner.ask(Request::Text(text), app, false, &mut front) => {
-                let report = report?;
+        let text = match line {
+            Ok(Ok(Line::Text(text))) if text.trim().is_empty() => continue,
+            Ok(Ok(Line::Text(text))) => text,
+            Ok(Ok(Line::Interrupt)) => continue,
+            Ok(Ok(Line::End)) | Err(_) => break,
+            Ok(Err(error)) => return Err(error),
+        };
+        let asked = tokio::select! {
+            asked = partner.ask(Request::Text(text), app, &mut front) => Some(asked),
+            _ = tokio::signal::ctrl_c() => None,
+        };
+        match asked {
+            Some(Ok(report)) => {
                 say(&report.reply)?;
                 if app.trace {
                     say_aside(&report.summary());
                 }
-                continue;
             }
-            _ = tokio::signal::ctrl_c() => {}
+            Some(Err(error)) if partner.is_gone() => return Err(error),
+            Some(Err(error)) => say_aside(&format!("tiro: {error:#}")),
+            None => say_aside(&partner.cancel().await),
         }
-        partner.cancel().await;
-        say_aside(&prompts::words::cancelled());
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The line editor blocks, so it lives on a thread of its own and reads a line when it is asked for one:
 /// while an answer is on its way the terminal is in its usual mode and Ctrl-C is a signal.
-fn editor(app: &App) -> anyhow::Result<mpsc::Sender<oneshot::Sender<Line>>> {
+fn edited(app: &App) -> anyhow::Result<mpsc::Sender<Wanted>> {
     let history = app.paths.state.join("chat-history");
     app.paths.create()?;
     let mut editor = DefaultEditor::new().context("this terminal cannot be used")?;
     // The first time there is no history.
     let _ = editor.load_history(&history);
-    let (ask, mut asked) = mpsc::channel::<oneshot::Sender<Line>>(1);
+    Ok(reader(move || match editor.readline("> ") {
+        Ok(text) => {
+            if editor.add_history_entry(&text).is_ok_and(|added| added)
+                && let Err(error) = editor.save_history(&history)
+            {
+                tracing::warn!(%error, "the history was not saved");
+            }
+            Ok(Line::Text(text))
+        }
+        Err(ReadlineError::Interrupted) => Ok(Line::Interrupt),
+        Err(ReadlineError::Eof) => Ok(Line::End),
+        Err(error) => Err(error).context("cannot read from the terminal"),
+    }))
+}
+
+/// Lines of a file or a pipe, without a prompt. One that never ends is not kept whole.
+fn piped() -> mpsc::Sender<Wanted> {
+    reader(|| {
+        let mut text = String::new();
+        let most = std::io::stdin()
+            .lock()
+            .take(MAX_TEXT as u64 + 2)
+            .read_line(&mut text);
+        if most.context("cannot read the input")? == 0 {
+            return Ok(Line::End);
+        }
+        let line = text.trim_end_matches(['\r', '\n']);
+        anyhow::ensure!(line.len() <= MAX_TEXT, "a line has more than {MAX_TEXT} bytes");
+        Ok(Line::Text(line.to_owned()))
+    })
+}
+
+fn reader(mut read: impl FnMut() -> anyhow::Result<Line> + Send + 'static) -> mpsc::Sender<Wanted> {
+    let (ask, mut asked) = mpsc::channel::<Wanted>(1);
     std::thread::spawn(move || {
         while let Some(tell) = asked.blocking_recv() {
-            let line = match editor.readline("> ") {
-                Ok(text) => {
-                    if editor.add_history_entry(&text).is_ok_and(|added| added)
-                        && let Err(error) = editor.save_history(&history)
-                    {
-                        tracing::warn!(%error, "the history was not saved");
-                    }
-                    Line::Text(text)
-                }
-                Err(ReadlineError::Interrupted) => Line::Interrupt,
-                Err(_) => Line::End,
-            };
-            if tell.send(line).is_err() {
+            if tell.send(read()).is_err() {
                 break;
             }
         }
     });
-    Ok(ask)
+    ask
 }

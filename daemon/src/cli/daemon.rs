@@ -14,13 +14,13 @@ use crate::{
     run::{Daemon, Event},
 };
 
-/// Runs until SIGTERM or Ctrl-C.
+/// Runs until SIGTERM or Ctrl-C, and then until a write that has begun is finished.
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     app.paths.create()?;
     let socket = app.paths.socket()?;
     let listener = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
-    let daemon = Daemon::new(app.room()?, events.clone());
+    let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(listener, events.clone()));
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = tokio::spawn(async move {

@@ -4,13 +4,15 @@ use std::{collections::HashMap, path::PathBuf};
 
 use anyhow::Context as _;
 use futures_util::{FutureExt, StreamExt};
+use prompts::words;
 use zbus::{Connection, MessageStream, OwnedVariant, message};
 
 use crate::{
+    act::finish_writes,
     bus::{self, Tiro1Proxy},
     cli::app::App,
     listen::Utterance,
-    reply::{Confirmation, Front, Happening},
+    reply::{Confirmation, Front, Happening, Terminal},
     report::Report,
     room::Room,
     turn::turn,
@@ -47,14 +49,12 @@ impl Partner {
     /// One turn. Dropping the future stops it.
     ///
     /// # Errors
-    /// When the recording cannot be read or the daemon goes away.
-    pub async fn ask(
-        &mut self,
-        request: Request,
-        app: &App,
-        yes: bool,
-        front: &mut dyn Front,
-    ) -> anyhow::Result<Report> {
+    /// When the text is too long, the recording cannot be read or the daemon goes away.
+    pub async fn ask(&mut self, request: Request, app: &App, front: &mut Terminal) -> anyhow::Result<Report> {
+        if let Request::Text(text) = &request {
+            let limit = bus::MAX_TEXT;
+            anyhow::ensure!(text.len() <= limit, "the text has more than {limit} bytes");
+        }
         match self {
             Partner::Here(room) => {
                 let utterance = match request {
@@ -64,7 +64,10 @@ impl Partner {
                 Ok(turn(room, utterance, front).await)
             }
             Partner::Daemon(connection) => {
-                let mut options = HashMap::from([("yes".to_owned(), OwnedVariant::from(yes))]);
+                let mut options = HashMap::from([
+                    ("yes".to_owned(), OwnedVariant::from(front.yes)),
+                    ("interactive".to_owned(), OwnedVariant::from(front.interactive)),
+                ]);
                 let text = match request {
                     Request::Text(text) => text,
                     Request::Wav(path) => {
@@ -82,14 +85,31 @@ impl Partner {
         }
     }
 
-    /// Stops the turn that the daemon runs for us; a turn of our own stops by being dropped.
-    pub async fn cancel(&self) {
-        if let Partner::Daemon(connection) = self
-            && let Ok(proxy) = Tiro1Proxy::new(connection).await
-        {
-            // A daemon that is gone runs nothing.
-            let _ = proxy.cancel().await;
-        }
+    /// Stops the turn that the daemon runs for us; a turn of our own stops by being dropped. Waits until a write that
+    /// had begun is finished, and returns what the person should hear.
+    pub async fn cancel(&self) -> String {
+        let written = match self {
+            Partner::Here(_) => finish_writes().await,
+            Partner::Daemon(connection) => match Tiro1Proxy::new(connection).await {
+                // A daemon that is gone runs nothing.
+                Ok(proxy) => proxy.cancel().await.unwrap_or(false),
+                Err(_) => false,
+            },
+        };
+        stopped(written)
+    }
+
+    /// Whether the daemon that answered is not there any more.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Partner::Daemon(connection) if connection.is_closed())
+    }
+}
+
+/// What the person hears when they stopped something; `written` when a write had begun, which was finished.
+pub fn stopped(written: bool) -> String {
+    match written {
+        true => words::cancelled_after_write(),
+        false => words::cancelled(),
     }
 }
 
@@ -97,21 +117,29 @@ async fn over_the_bus(
     connection: &Connection,
     text: &str,
     options: HashMap<String, OwnedVariant>,
-    front: &mut dyn Front,
+    front: &mut Terminal,
 ) -> anyhow::Result<Report> {
     let proxy = Tiro1Proxy::new(connection).await?;
     let mut signals = MessageStream::from(connection);
     let mut answer = Box::pin(proxy.ask(text.to_owned(), options).fuse());
     let json = loop {
-        tokio::select! {
+        let message = tokio::select! {
             biased;
-            message = signals.next() => {
-                let message = message.context("the daemon went away")??;
-                if let Some(happening) = happening(&message) {
-                    meet(&proxy, &happening, front).await?;
-                }
-            }
+            message = signals.next() => message.context("the daemon went away")??,
             json = &mut answer => break json.map_err(plain)?,
+        };
+        let Some(happening) = happening(&message) else {
+            continue;
+        };
+        front.show(&happening);
+        if let Happening::Asked { id, question } = happening {
+            tokio::select! {
+                confirmation = front.confirm(&question) => {
+                    proxy.confirm(id, confirmation == Confirmation::Yes).await?;
+                }
+                // The question was answered elsewhere, or waited too long.
+                json = &mut answer => break json.map_err(plain)?,
+            }
         }
     };
     // What arrived together with the answer was sent before it.
@@ -121,15 +149,6 @@ async fn over_the_bus(
         }
     }
     serde_json::from_str(&json).context("the daemon's answer cannot be read; are both of one version?")
-}
-
-async fn meet(proxy: &Tiro1Proxy<'_>, happening: &Happening, front: &mut dyn Front) -> anyhow::Result<()> {
-    front.show(happening);
-    if let Happening::Asked { question } = happening {
-        let yes = front.confirm(question).await == Confirmation::Yes;
-        proxy.confirm(yes).await?;
-    }
-    Ok(())
 }
 
 fn happening(message: &zbus::Message) -> Option<Happening> {

@@ -1,0 +1,98 @@
+//! The turn as the client that asked sees it: its happenings become signals, its questions wait for an answer.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    consent::Question,
+    reply::{Confirmation, Front, Happening, State},
+};
+
+/// A client on the bus.
+pub struct BusFront {
+    /// What happens, for the task that signals it.
+    pub signals: mpsc::UnboundedSender<Happening>,
+    /// Where an answer comes in.
+    pub questions: Arc<Mutex<Questions>>,
+    /// Where the turn is.
+    pub state: Arc<Mutex<State>>,
+    /// Every question is answered with yes.
+    pub yes: bool,
+    /// The client answers questions.
+    pub interactive: bool,
+}
+
+/// The question that is open, if there is one.
+#[derive(Default)]
+pub struct Questions {
+    /// Id of the last question; they count up from 1.
+    last: u64,
+    open: Option<oneshot::Sender<bool>>,
+}
+
+impl Questions {
+    /// Answers the open question; an answer to any other one comes too late and is ignored.
+    pub fn answer(&mut self, id: u64, yes: bool) {
+        if id == self.last
+            && let Some(open) = self.open.take()
+        {
+            let _ = open.send(yes);
+        }
+    }
+
+    fn open(&mut self) -> (u64, oneshot::Receiver<bool>) {
+        let (tell, told) = oneshot::channel();
+        self.last += 1;
+        self.open = Some(tell);
+        (self.last, told)
+    }
+}
+
+#[async_trait]
+impl Front for BusFront {
+    fn show(&mut self, happening: &Happening) {
+        if let Happening::State { state } = happening {
+            *lock(&self.state) = *state;
+        }
+        // Fails only when the client does not read its signals, and then nobody looks.
+        let _ = self.signals.send(happening.clone());
+    }
+
+    async fn confirm(&mut self, question: &Question) -> Confirmation {
+        if self.yes {
+            return Confirmation::Yes;
+        }
+        if !self.interactive {
+            return Confirmation::Nobody;
+        }
+        let (id, told) = lock(&self.questions).open();
+        let _closing = Closing(Arc::clone(&self.questions));
+        self.show(&Happening::State {
+            state: State::Confirming,
+        });
+        self.show(&Happening::Asked {
+            id,
+            question: question.clone(),
+        });
+        match told.await {
+            Ok(true) => Confirmation::Yes,
+            Ok(false) | Err(_) => Confirmation::No,
+        }
+    }
+}
+
+/// Closes the question when nobody waits for its answer any more.
+struct Closing(Arc<Mutex<Questions>>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        lock(&self.0).open = None;
+    }
+}
+
+/// A lock that a panic elsewhere does not poison for the daemon: what it guards is plain data.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
