@@ -1,6 +1,6 @@
 //! The real daemon, headless: its loop and its bus on a private socket, a scripted model, real tools.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use daemon::{
     agent::{Ending, Settings},
@@ -14,6 +14,7 @@ use daemon::{
 use futures_util::StreamExt as _;
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::mpsc;
+use tools::{Ctx, Effect, Entry, Output, Tool, ToolError};
 use zbus::{Connection, MessageStream, OwnedVariant, Variant};
 
 use crate::home::Home;
@@ -95,6 +96,50 @@ fn asking_tools(parts: &mut Parts) {
 
 fn note(text: &str) -> String {
     call("notes.create", &format!(r#"{{"text": "{text}"}}"#))
+}
+
+/// Writes for a while.
+struct Slow;
+
+impl Tool for Slow {
+    type Args = BTreeMap<String, String>;
+    const NAME: &'static str = "test.slow";
+    const SUMMARY: &'static str = "Write for a while";
+    const EFFECT: Effect = Effect::Write;
+    const EXAMPLES: &'static [&'static str] = &["write slowly"];
+
+    async fn run(_: Self::Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        std::fs::write(ctx.dirs.notes.join("slow.md"), "done").unwrap();
+        Ok(Output::new("Written.", serde_json::json!({})))
+    }
+}
+
+/// Cannot even say what it would do.
+struct Panics;
+
+impl Tool for Panics {
+    type Args = BTreeMap<String, String>;
+    const NAME: &'static str = "test.panics";
+    const SUMMARY: &'static str = "Panic";
+    const EFFECT: Effect = Effect::Irreversible;
+    const EXAMPLES: &'static [&'static str] = &["panic"];
+
+    fn preview(_: &Self::Args, _: &Ctx) -> Result<String, ToolError> {
+        panic!("a panic on purpose")
+    }
+
+    async fn run(_: Self::Args, _: &Ctx) -> Result<Output, ToolError> {
+        unreachable!("nobody said yes")
+    }
+}
+
+/// The tools, and the two above.
+fn test_tools(parts: &mut Parts) {
+    let mut tools = tools::ALL.to_vec();
+    tools.extend([Entry::of::<Slow>(), Entry::of::<Panics>()]);
+    parts.tools = tools.leak();
+    parts.settings.loading.core = vec![Slow::NAME.into(), Panics::NAME.into()];
 }
 
 /// The id of the next question that this client is asked.
@@ -410,4 +455,39 @@ async fn the_end_of_a_turn_that_is_over_ends_no_other_one() {
     let status = running.status().await;
     assert_eq!((status.state.as_str(), status.turns), ("thinking", 0));
     assert!(!story.is_finished());
+}
+
+#[tokio::test]
+async fn a_write_that_has_begun_is_finished_before_a_cancel_or_a_stop_is() {
+    let script = [call(Slow::NAME, "{}"), call(Slow::NAME, "{}")];
+    let running = Running::start_with(ScriptedLlm::replies(script), test_tools).await;
+    let file = running.home.dirs().notes.join("slow.md");
+    let client = running.client().await;
+    let proxy = Tiro1Proxy::new(&client).await.unwrap();
+
+    let asks = client.clone();
+    let asked = tokio::spawn(async move { ask(&asks, "write slowly").await });
+    running.until("writing", |s| s.state == "acting").await;
+    assert!(!file.exists());
+    assert!(proxy.cancel().await.unwrap(), "it says that a write had begun");
+    assert!(file.exists());
+    assert!(asked.await.unwrap().is_err());
+    assert!(!proxy.cancel().await.unwrap(), "nothing is going on");
+
+    std::fs::remove_file(&file).unwrap();
+    let _asked = tokio::spawn(async move { ask(&client, "write slowly").await });
+    running.until("writing", |s| s.state == "acting").await;
+    running.events.send(Event::Stop).await.unwrap();
+    running.ended.await.unwrap();
+    assert!(file.exists());
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_over_its_question_costs_one_sentence() {
+    let script = ScriptedLlm::replies([call(Panics::NAME, "{}")]);
+    let running = Running::start_with(script, test_tools).await;
+    let client = running.client().await;
+    let report = ask_with(&client, "panic", &["yes"]).await.unwrap();
+    assert_eq!(report.calls[0].status, "broken");
+    assert_eq!(report.reply, prompts::words::broken("do that"));
 }
