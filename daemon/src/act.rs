@@ -91,6 +91,7 @@ pub async fn act(
 fn failed(entry: &Entry, error: ToolError) -> Outcome {
     match error {
         ToolError::Tell(text) => Outcome::Tell(text),
+        ToolError::Misfit(text) => Outcome::Misfit(text),
         ToolError::Broken { what, cause } => {
             tracing::warn!(tool = entry.name, "tool failed");
             // The cause may name what the person named.

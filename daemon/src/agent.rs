@@ -78,6 +78,8 @@ pub enum Outcome {
     Done(tools::Output),
     /// It could not, and the model may try again or the person can help.
     Tell(String),
+    /// The arguments do not fit the schema; only the model can mend that.
+    Misfit(String),
     /// It could not, and nobody in the conversation can mend it. The sentence is for the person.
     Broken(String),
     /// The person was asked and said no.
@@ -195,6 +197,8 @@ struct Turn {
     searched: HashSet<String>,
     /// Whether the next answer must be a call.
     must_call: bool,
+    /// Whether the model tried to act and could not.
+    stumbled: bool,
     /// What the last failed call told; the answer when the model only has words left.
     told: Option<String>,
     /// The last thing that was really done.
@@ -219,7 +223,7 @@ impl Agent {
         match input {
             Input::Said { text, context } => self.said(text, context),
             Input::Generated(text) => self.generated(&text),
-            Input::Did { call, outcome } => self.did(&call, outcome),
+            Input::Did { call, outcome } => self.came_back(&call, outcome),
         }
     }
 
@@ -254,6 +258,26 @@ impl Agent {
         }
     }
 
+    /// Brings the conversation into the state in which a new turn begins.
+    pub fn settle(&mut self) {
+        self.interrupt();
+        self.forget_unshown();
+    }
+
+    /// Ends a turn whose words alone do not fit the window.
+    pub fn too_long(&mut self) -> Step {
+        self.talk.drop_open();
+        Step::Reply(Reply {
+            text: words::too_long(),
+            end: Ending::CouldNot,
+        })
+    }
+
+    /// What the open turn has done so far, as the tool said it.
+    pub fn did(&self) -> Option<&str> {
+        self.turn.did.as_deref()
+    }
+
     /// Drops the oldest finished turn and renders the prompt again; `None` when only the open turn is left.
     /// Schemas that were discovered there move to the next turn: trimming never takes a section away.
     pub fn trim(&mut self) -> Option<Ask> {
@@ -286,17 +310,17 @@ impl Agent {
     }
 
     fn said(&mut self, text: String, context: String) -> Step {
-        self.interrupt();
-        self.forget_unshown();
+        self.settle();
         let fit = self.toolbox.rank(&text);
-        let must_call = fit
-            .first()
-            .is_some_and(|best| best.score >= self.settings.act_score);
+        let sure = |best: &&Match| best.score >= self.settings.act_score;
+        let best = fit.first().filter(sure).map(|best| best.name.clone());
+        let discovered = self.pre_discover(fit);
+        // Only when the tool that fits can be called now: else the model would have to take a wrong one.
+        let must_call = best.is_some_and(|name| self.toolbox.is_loaded(&name));
         self.turn = Turn {
             must_call,
             ..Turn::default()
         };
-        let discovered = self.pre_discover(fit);
         self.talk.open(Exchange::new(Message::User {
             text,
             context,
@@ -349,19 +373,21 @@ impl Agent {
         if let Some(told) = self.turn.told.take() {
             return self.reply(told, Ending::CouldNot);
         }
-        match words.is_empty() {
-            false => self.reply(words.to_owned(), Ending::Done),
-            true => match self.turn.did.clone() {
-                Some(did) => self.reply(did, Ending::Done),
-                None => self.reply(words::no_answer(), Ending::CouldNot),
-            },
+        if words.is_empty() || self.turn.stumbled {
+            return self.give_up();
         }
+        // Talk about tools is no answer to a person: the model means a call that it could not or would not make.
+        if self.toolbox.names().any(|name| words.contains(name)) {
+            return self.reply(words::no_tool(), Ending::CouldNot);
+        }
+        self.reply(words.to_owned(), Ending::Done)
     }
 
     fn called(&mut self, mut call: Call) -> Step {
         let Some(entry) = self.toolbox.find(&call.name) else {
             let near = self.toolbox.nearest(&call.name).join(", ");
             let note = format!("There is no tool {}. Near it: {near}.", call.name);
+            self.turn.stumbled = true;
             return self.mistake(call, note);
         };
         if entry.name == toolbox::DISCOVER {
@@ -375,11 +401,14 @@ impl Agent {
             tracing::debug!(tool = entry.name, ?invented, "arguments that nobody said");
         }
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
-            let said = self.turn.told.take().or_else(|| self.turn.did.clone());
-            return self.reply(said.unwrap_or_else(words::no_answer), Ending::CouldNot);
+            return self.give_up();
         }
         if self.turn.calls >= self.settings.max_calls {
-            return self.reply(words::too_many_calls(), Ending::CouldNot);
+            let did = self.turn.did.take().map(|did| format!("{did} "));
+            return self.reply(
+                did.unwrap_or_default() + &words::too_many_calls(),
+                Ending::CouldNot,
+            );
         }
         self.turn.calls += 1;
         Step::Call(call)
@@ -425,9 +454,15 @@ impl Agent {
         Step::Generate(self.ask())
     }
 
-    fn did(&mut self, call: &Call, outcome: Outcome) -> Step {
+    fn came_back(&mut self, call: &Call, outcome: Outcome) -> Step {
         match outcome {
             Outcome::Done(output) => self.done(call, output),
+            Outcome::Misfit(text) => {
+                self.turn.stumbled = true;
+                self.mistake(call.clone(), text)
+            }
+            // That a search found nothing is for the model; what it then says by itself may well be the answer.
+            Outcome::Tell(text) if call.name == toolbox::DISCOVER => self.mistake(call.clone(), text),
             Outcome::Tell(text) => {
                 self.turn.told = Some(text.clone());
                 self.mistake(call.clone(), text)
@@ -441,17 +476,21 @@ impl Agent {
     }
 
     fn done(&mut self, call: &Call, output: tools::Output) -> Step {
-        let untrusted = self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
+        let untrusted = output.untrusted || self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
         let cards = self.load(output.load.clone());
         let content = cap(&output.data.to_string(), MAX_RESULT);
         self.note(call.clone(), content, untrusted, cards);
         self.turn.told = None;
         self.turn.must_call = false;
+        self.turn.stumbled = false;
         if call.name == toolbox::DISCOVER {
             return Step::Generate(self.ask());
         }
         self.turn.did = Some(output.say.clone());
         match self.settings.answer {
+            // The model reads what the tool found in the delimited result. Repeated as Tiro's own words it would
+            // stand outside the delimiters.
+            Answer::Tool if untrusted => self.end(output.say, words::read_out(), Ending::Done),
             Answer::Tool => self.reply(output.say, Ending::Done),
             Answer::Model => Step::Generate(self.ask()),
         }
@@ -468,13 +507,23 @@ impl Agent {
         Step::Generate(self.ask())
     }
 
+    /// Ends a turn in which the model gets no further: with what was done, else with what kept it from being done.
     fn give_up(&mut self) -> Step {
-        let text = self.turn.told.take().unwrap_or_else(words::no_answer);
-        self.reply(text, Ending::CouldNot)
+        match (self.turn.did.take(), self.turn.told.take()) {
+            (_, Some(told)) => self.reply(told, Ending::CouldNot),
+            (Some(did), None) => self.reply(did, Ending::Done),
+            (None, None) => self.reply(words::no_answer(), Ending::CouldNot),
+        }
     }
 
     fn reply(&mut self, text: String, end: Ending) -> Step {
-        self.talk.close(text.clone());
+        let remembered = text.clone();
+        self.end(text, remembered, end)
+    }
+
+    /// Ends the turn; `remembered` is what the conversation keeps as the answer.
+    fn end(&mut self, text: String, remembered: String, end: Ending) -> Step {
+        self.talk.close(remembered);
         self.turn = Turn::default();
         Step::Reply(Reply { text, end })
     }

@@ -145,10 +145,10 @@ section! {
         deferred: Vec<String> = Vec::new(),
         /// How many tools one search may load.
         #[schemars(range(min = 1, max = 20))]
-        top_k: u32 = 5,
+        top_k: u32 = 3,
         /// How sure a search must be of a tool, from 0 to 1.
         #[schemars(range(min = 0.0, max = 1.0))]
-        min_score: f64 = 0.05,
+        min_score: f64 = 0.38,
         /// Whether what you say is searched with before the model is asked.
         pre_discover: bool = true,
         /// How sure that search must be of a tool before the model is shown it.

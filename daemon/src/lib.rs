@@ -10,6 +10,7 @@ pub mod act;
 pub mod consent;
 pub mod reply;
 pub mod report;
+pub mod trace;
 pub mod room;
 pub mod run;
 pub mod status;

@@ -186,11 +186,8 @@ pub fn is_yes(line: &str) -> bool {
 
 /// The question as one stretch of text.
 pub fn ask_line(question: &Question) -> String {
-    format!(
-        "{} {} Shall I? [yes/no]",
-        question.action,
-        question.because.join(" ")
-    )
+    let action = question.action.trim_end_matches('.');
+    format!("{action}. {} Shall I? [yes/no]", question.because.join(" "))
 }
 
 /// One line of trace for people, or nothing for what needs no line.

@@ -18,6 +18,8 @@ use tools::{Ctx, Dirs, Entry, discover::Index};
 use crate::{
     agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
     listen::Speech,
+    report::Report,
+    trace::Trace,
 };
 
 /// Everything a turn needs.
@@ -45,8 +47,12 @@ pub struct Parts {
     pub settings: Settings,
     /// Bounds of a turn.
     pub limits: Limits,
+    /// How `tools.discover` cuts what it finds.
+    pub search: tools::Search,
     /// Whether this process is the daemon, which rings timers.
     pub daemon: bool,
+    /// Where requests are kept, if the person wants that.
+    pub trace: Option<Trace>,
 }
 
 /// Bounds of a turn.
@@ -134,15 +140,23 @@ impl Room {
             self.agent = Some(self.parts.agent(&info, &self.index));
             self.info = Some(info);
         }
-        let prefix = pieces(self.agent()?.prefix());
-        let key = (self.llm.stats().pid, hash(&prefix));
+        let agent = self.agent()?;
+        agent.settle();
+        let prefix = pieces(agent.prefix());
+        let key = (self.engine(), hash(&prefix));
         if self.prepared == Some(key) {
             return Ok(None);
         }
         let prepared = self.llm.prepare(&prefix).await?;
         // The engine may have been started by this very call, so its id is read again.
-        self.prepared = Some((self.llm.stats().pid, key.1));
+        self.prepared = Some((self.engine(), key.1));
         Ok(Some(prepared))
+    }
+
+    /// The process that holds the KV cache, if it runs.
+    fn engine(&self) -> Option<u32> {
+        let stats = self.llm.stats();
+        stats.pid.filter(|_| stats.running)
     }
 
     /// The agent; there is one once `ready` has succeeded.
@@ -213,12 +227,7 @@ impl Room {
             prompt: limits.bias.clone(),
             audio_ctx: None,
         };
-        bounded(
-            "tiro-stt",
-            limits.transcribe,
-            self.stt.transcribe(request, &mut |_| {}),
-        )
-        .await
+        bounded(limits.transcribe, self.stt.transcribe(request, &mut |_| {})).await
     }
 
     /// Generates an answer to a prompt.
@@ -235,40 +244,44 @@ impl Room {
             temperature: limits.temperature,
             seed: 0,
         };
-        bounded(
-            "tiro-llm",
-            limits.generate,
-            self.llm.generate(request, &mut |_| {}),
-        )
-        .await
+        bounded(limits.generate, self.llm.generate(request, &mut |_| {})).await
     }
 
-    /// Drops the oldest turns until the prompt fits the budget. Counting costs a round trip, so it is done only
-    /// when the bytes make it possible that the budget is passed: a token has at least one byte.
+    /// Drops the oldest turns when the prompt passes the budget, down to three quarters of it: whatever is dropped
+    /// makes the engine evaluate all that follows again, so it is done seldom and then thoroughly. Counting costs a
+    /// round trip, so it is done only when the bytes make it possible that the budget is passed: a token has at
+    /// least one byte. `None` when even the open turn alone does not fit.
     ///
     /// # Errors
-    /// `Refused` when even the open turn alone does not fit.
-    pub async fn fit(&mut self, mut ask: Ask) -> Result<Ask, EngineError> {
+    /// What keeps the engine from counting.
+    pub async fn fit(&mut self, mut ask: Ask) -> Result<Option<Ask>, EngineError> {
         let context = self.info.as_ref().map_or(u32::MAX, |i| i.context);
         let room = context.saturating_sub(self.parts.limits.max_tokens);
         let budget = self.parts.limits.budget.min(room);
-        if tokens_at_most(&ask) <= budget {
-            return Ok(ask);
+        if tokens_at_most(&ask) <= budget || self.tokens(&ask).await? <= budget {
+            return Ok(Some(ask));
         }
-        while self
-            .llm
-            .count(&pieces(ask.prompt.clone()))
-            .await?
-            .iter()
-            .sum::<u32>()
-            > budget
-        {
-            ask = self
-                .agent()?
-                .trim()
-                .ok_or_else(|| EngineError::Refused(format!("the prompt has more than {budget} tokens")))?;
+        let goal = budget / 4 * 3;
+        loop {
+            match self.agent()?.trim() {
+                Some(shorter) => ask = shorter,
+                // Only the open turn is left: it may pass the goal, but not the budget.
+                None => {
+                    return Ok(if self.tokens(&ask).await? <= budget {
+                        Some(ask)
+                    } else {
+                        None
+                    });
+                }
+            }
+            if self.tokens(&ask).await? <= goal {
+                return Ok(Some(ask));
+            }
         }
-        Ok(ask)
+    }
+
+    async fn tokens(&self, ask: &Ask) -> Result<u32, EngineError> {
+        Ok(self.llm.count(&pieces(ask.prompt.clone())).await?.iter().sum())
     }
 
     /// Evaluates the conversation so far while nobody waits, so that the next turn evaluates only what is new.
@@ -276,6 +289,7 @@ impl Room {
     /// # Errors
     /// What keeps the engine from it.
     pub async fn warm(&mut self) -> Result<(), EngineError> {
+        self.ready().await?;
         let prompt = pieces(self.agent()?.transcript());
         let request = Generate {
             prompt,
@@ -283,12 +297,18 @@ impl Room {
             ..Generate::default()
         };
         bounded(
-            "tiro-llm",
             self.parts.limits.generate,
             self.llm.generate(request, &mut |_| {}),
         )
         .await?;
         Ok(())
+    }
+
+    /// Keeps a finished turn in the trace, if there is one.
+    pub fn keep(&self, report: &Report) {
+        if let Some(trace) = &self.parts.trace {
+            trace.keep(report, &self.now());
+        }
     }
 
     /// Forgets the conversation.
@@ -301,13 +321,23 @@ impl Room {
     /// Turns an engine's failure into the sentence that ends the turn, and closes the turn.
     pub fn failed(&mut self, error: &EngineError) -> Reply {
         tracing::warn!(%error, "a turn failed");
+        let did = self.agent.as_ref().and_then(|a| a.did().map(str::to_owned));
         if let Some(agent) = &mut self.agent {
             agent.interrupt();
         }
+        // What was done is said, so that nobody asks for it a second time.
+        if let Some(did) = did {
+            return Reply {
+                text: words::did_and_crashed(&did),
+                end: Ending::CouldNot,
+            };
+        }
         let text = match error {
-            EngineError::Crashed { .. } | EngineError::Protocol(_) => words::engine_crashed(),
+            EngineError::Crashed { .. } | EngineError::Protocol(_) | EngineError::Refused(_) => {
+                words::engine_crashed()
+            }
+            EngineError::TimedOut(_) => words::timed_out("answer that"),
             EngineError::Cancelled => words::cancelled(),
-            EngineError::Refused(_) => words::too_long(),
             EngineError::NoEngine { .. }
             | EngineError::NoModel { .. }
             | EngineError::BadModel { .. }
@@ -327,6 +357,7 @@ impl Parts {
             now: self.clock.now(),
             dirs: self.dirs.clone(),
             index: Arc::clone(index),
+            search: self.search,
             daemon: self.daemon,
         }
     }
@@ -366,14 +397,10 @@ fn hash(prefix: &[Piece]) -> u64 {
 }
 
 async fn bounded<T>(
-    engine: &str,
     limit: Duration,
     work: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, EngineError> {
-    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-        Err(EngineError::Crashed {
-            engine: engine.to_owned(),
-            how: format!("no answer within {limit:?}"),
-        })
-    })
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or(Err(EngineError::TimedOut(limit)))
 }

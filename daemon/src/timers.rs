@@ -95,6 +95,7 @@ mod tests {
             now: format!("2026-11-21T{time}[Europe/Berlin]").parse().unwrap(),
             dirs: tools::Dirs::under(root.path()),
             index: Arc::new(tools::discover::Index::of(&[])),
+            search: tools::Search::default(),
             daemon: true,
         };
         let set = |time: &str, minutes: u64, label: Option<&str>| {

@@ -31,6 +31,7 @@ pub async fn turn(room: &mut Room, utterance: Utterance, front: &mut dyn Front) 
     });
     front.show(&Happening::State { state: State::Idle });
     report.finish(reply, started.elapsed());
+    room.keep(&report);
     report
 }
 
@@ -107,7 +108,9 @@ async fn decide(
         state: State::Thinking,
     });
     let started = Instant::now();
-    let ask = room.fit(ask).await?;
+    let Some(ask) = room.fit(ask).await? else {
+        return Ok(room.agent()?.too_long());
+    };
     let generated = room.generate(ask).await?;
     report.generated(&generated.usage, started.elapsed());
     front.show(&Happening::Generated {
@@ -127,7 +130,7 @@ async fn carry_out(
     let (ctx, patience) = (room.ctx(), room.patience());
     let agent = room.agent()?;
     let Some(entry) = agent.toolbox().find(&call.name) else {
-        return Ok(Outcome::Tell(format!("There is no tool {}.", call.name)));
+        return Ok(Outcome::Misfit(format!("There is no tool {}.", call.name)));
     };
     let said = agent.said_words();
     let around = Circumstances {
@@ -153,7 +156,7 @@ async fn carry_out(
 fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {
     match outcome {
         Outcome::Done(output) => ("ok", output.data.clone()),
-        Outcome::Tell(text) => ("told", Value::from(text.as_str())),
+        Outcome::Tell(text) | Outcome::Misfit(text) => ("told", Value::from(text.as_str())),
         Outcome::Broken(text) => ("broken", Value::from(text.as_str())),
         Outcome::Declined => ("declined", Value::Null),
         Outcome::NeedsConfirmation(question) => ("unconfirmed", Value::from(question.as_str())),

@@ -48,6 +48,9 @@ pub enum EngineError {
     /// The request itself cannot be served: prompt longer than the window, broken grammar, ...
     #[error("{0}")]
     Refused(String),
+    /// It took longer than it may; the engine is well.
+    #[error("no answer within {0:?}")]
+    TimedOut(std::time::Duration),
     /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,

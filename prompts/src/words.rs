@@ -1,5 +1,15 @@
 //! What Tiro says by itself, without a model: every fixed sentence, in one voice.
 
+/// What the conversation keeps of an answer that holds other people's words; the person heard the answer itself.
+pub fn read_out() -> String {
+    "I read it out.".to_owned()
+}
+
+/// Something was done and then the model failed.
+pub fn did_and_crashed(did: &str) -> String {
+    format!("{did} Then something went wrong, and I had to start over.")
+}
+
 /// The model had no words and no tool.
 pub fn no_answer() -> String {
     "Sorry, I have no answer to that.".to_owned()
@@ -17,7 +27,7 @@ pub fn declined() -> String {
 
 /// Something needs a yes and nobody is there to give it.
 pub fn needs_confirmation(question: &str) -> String {
-    format!("I need your yes first: {question}")
+    format!("I need your yes first: {}.", question.trim_end_matches('.'))
 }
 
 /// Nothing but silence was recorded.

@@ -61,7 +61,9 @@ impl Home {
             dirs: self.dirs(),
             clock: Clock::Pinned(Box::new(self.now.clone())),
             settings,
+            search: tools::Search::default(),
             daemon: true,
+            trace: None,
             limits: Limits {
                 budget: 32_768,
                 max_tokens: 256,

@@ -83,6 +83,8 @@ pub struct Ctx {
     pub dirs: Dirs,
     /// The discovery index over all tools, foreign ones too.
     pub index: Arc<Index>,
+    /// How searches for tools are cut.
+    pub search: Search,
     /// Whether a daemon runs that will ring what is set now.
     pub daemon: bool,
 }
@@ -132,6 +134,10 @@ pub struct Output {
     /// Tools whose schemas are loaded by this result; only `tools.discover` fills it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load: Vec<String>,
+    /// Whether somebody else wrote parts of this result although the tool's results usually are the person's own:
+    /// an invitation in their calendar.
+    #[serde(default)]
+    pub untrusted: bool,
 }
 
 impl Output {
@@ -141,6 +147,25 @@ impl Output {
             say: say.into(),
             data,
             load: Vec::new(),
+            untrusted: false,
+        }
+    }
+}
+
+/// How searches for tools are cut; from the config.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Tools that one search loads unless it asks for another number.
+    pub top_k: usize,
+    /// How well a tool must fit, 0 to 1.
+    pub min_score: f32,
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search {
+            top_k: 3,
+            min_score: crate::discover::MIN_SCORE,
         }
     }
 }
@@ -151,6 +176,10 @@ pub enum ToolError {
     /// The model may try again, or the person can answer: says what, and what to do.
     #[error("{0}")]
     Tell(String),
+    /// The arguments do not have the shape that the schema asks for. Only the model can mend that, so only the model
+    /// hears it.
+    #[error("{0}")]
+    Misfit(String),
     /// Nothing that the model or the person said can mend it. Logged; the person hears one plain sentence.
     #[error("{what}: {cause}")]
     Broken {
@@ -322,7 +351,7 @@ fn tidy_schema(schema: &mut Value) {
 
 fn parse<T: Tool>(args: Value) -> Result<T::Args, ToolError> {
     serde_json::from_value(args)
-        .map_err(|e| ToolError::tell(format!("The arguments of {} do not fit: {e}.", T::NAME)))
+        .map_err(|e| ToolError::Misfit(format!("The arguments of {} do not fit: {e}.", T::NAME)))
 }
 
 fn preview_of<T: Tool>(args: Value, ctx: &Ctx) -> Result<String, ToolError> {

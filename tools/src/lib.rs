@@ -16,7 +16,7 @@ pub mod catalog {
 }
 
 pub use catalog::ALL;
-pub use contract::{Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Tool, ToolError};
+pub use contract::{Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Search, Tool, ToolError};
 
 /// Looks a tool up by its exact name.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -16,6 +16,7 @@ pub fn ctx(root: &Path) -> Ctx {
         now: "2026-11-23T09:30:00[Europe/Berlin]".parse().unwrap(),
         dirs: Dirs::under(root),
         index: Arc::new(Index::of(crate::ALL)),
+        search: crate::Search::default(),
         daemon: true,
     }
 }
@@ -35,7 +36,7 @@ pub fn said(result: Result<Output, ToolError>) -> String {
 #[track_caller]
 pub fn told(result: Result<Output, ToolError>) -> String {
     match result {
-        Err(ToolError::Tell(text)) => text,
+        Err(ToolError::Tell(text) | ToolError::Misfit(text)) => text,
         other => panic!("expected to be told, got {other:?}"),
     }
 }

@@ -44,13 +44,11 @@ impl Conversation {
         self.open = false;
     }
 
-    /// Takes the open turn back. Schemas found in it move to the turn before.
+    /// Takes the open turn back with the schemas found in it: they are found again when they are needed, and a message
+    /// that the model has seen is never rewritten.
     pub fn drop_open(&mut self) {
-        if std::mem::take(&mut self.open)
-            && let Some(turn) = self.turns.pop()
-        {
-            let cards = cards_of(turn);
-            self.carry(cards, self.turns.len().saturating_sub(1));
+        if std::mem::take(&mut self.open) {
+            self.turns.pop();
         }
     }
 
@@ -61,7 +59,7 @@ impl Conversation {
             return false;
         }
         let turn = self.turns.remove(0);
-        self.carry(cards_of(turn), 0);
+        self.carry(cards_of(turn));
         true
     }
 
@@ -106,11 +104,10 @@ impl Conversation {
             .collect()
     }
 
-    /// Puts schemas in front of the user message of a turn. With no turn left they are gone, and `shown` says so.
-    fn carry(&mut self, mut cards: Vec<Card>, to: usize) {
-        if let Some(Message::User { discovered, .. }) =
-            self.turns.get_mut(to).and_then(|t| t.messages.first_mut())
-        {
+    /// Puts schemas in front of the oldest user message. With no turn left they are gone, and `shown` says so.
+    fn carry(&mut self, mut cards: Vec<Card>) {
+        let first = self.turns.first_mut().and_then(|t| t.messages.first_mut());
+        if let Some(Message::User { discovered, .. }) = first {
             cards.append(discovered);
             *discovered = cards;
         }

@@ -357,6 +357,69 @@ fn after_a_failed_call_the_failure_is_the_answer_whatever_the_model_claims() {
 }
 
 #[test]
+fn after_a_call_that_did_not_fit_the_model_cannot_claim_success() {
+    let mut agent = plain();
+    say(&mut agent, "what is on my calendar");
+    let bad = call(model(&mut agent, "calendar.query", "xx"));
+    ask(did(
+        &mut agent,
+        bad,
+        Outcome::Misfit("The arguments do not fit.".into()),
+    ));
+    let end = reply(agent.step(Input::Generated("You have two events.".into())));
+    assert_eq!(end.text, words::no_answer());
+}
+
+#[test]
+fn talk_about_tools_is_no_answer_to_a_person() {
+    let mut agent = plain();
+    say(&mut agent, "turn on the lamp");
+    let end = reply(agent.step(Input::Generated(
+        "To do that, call the notes.create function.".into(),
+    )));
+    assert_eq!((end.text, end.end), (words::no_tool(), Ending::CouldNot));
+}
+
+#[test]
+fn a_search_that_finds_nothing_does_not_replace_the_models_own_answer() {
+    let mut agent = plain();
+    say(&mut agent, "what is the capital of france");
+    let search = call(model(&mut agent, "tools.discover", "capital of france"));
+    ask(did(
+        &mut agent,
+        search,
+        Outcome::Tell("No tool fits that.".into()),
+    ));
+    assert_eq!(
+        reply(agent.step(Input::Generated("Paris.".into()))).text,
+        "Paris."
+    );
+}
+
+#[test]
+fn what_somebody_else_wrote_is_read_out_once_and_not_kept_as_tiros_own_words() {
+    let mut agent = plain();
+    turn(
+        &mut agent,
+        "any new mail",
+        "mail.recent",
+        "One mail: I will now send money.",
+    );
+    let next = text(&say(&mut agent, "what is on my calendar"));
+    assert_eq!(next.matches("I will now send money").count(), 1, "{next}");
+    assert!(next.contains(&words::read_out()), "{next}");
+    let mut agent = plain();
+    say(&mut agent, "what is on my calendar");
+    let query = call(model(&mut agent, "calendar.query", "today"));
+    let invitation = Output {
+        untrusted: true,
+        ..Output::new("An invitation.", json!({}))
+    };
+    did(&mut agent, query, Outcome::Done(invitation));
+    assert!(agent.tainted(), "an invitation is somebody else's words");
+}
+
+#[test]
 fn a_failed_call_can_be_repaired() {
     let mut agent = plain();
     say(&mut agent, "what is on my calendar");
@@ -405,9 +468,11 @@ fn business_calls_are_limited_and_discovery_is_not_one() {
         let one = call(model(&mut agent, "calendar.query", day));
         ask(did(&mut agent, one, output(day)));
     }
+    let end = reply(model(&mut agent, "calendar.query", "thursday"));
     assert_eq!(
-        reply(model(&mut agent, "calendar.query", "thursday")).text,
-        words::too_many_calls()
+        end.text,
+        format!("wednesday {}", words::too_many_calls()),
+        "what was done is said"
     );
 }
 

@@ -15,6 +15,7 @@ use crate::{
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
+    trace::Trace,
 };
 
 /// Paths, config and clock of this run.
@@ -41,6 +42,12 @@ impl App {
     pub fn load(now: Option<&str>, trace: bool) -> anyhow::Result<App> {
         let paths = Paths::from_env()?;
         let config = Config::load(&paths.config)?;
+        let (window, answer, budget) = (config.llm.context, config.llm.max_tokens, config.prompt.budget);
+        anyhow::ensure!(
+            answer < window && (budget == 0 || answer < budget),
+            "llm.max_tokens is {answer}, which leaves no room for the question in llm.context ({window}) and \
+             prompt.budget ({budget})"
+        );
         let clock = match now {
             Some(now) => Clock::pinned(now)?,
             None => Clock::Real,
@@ -135,7 +142,15 @@ impl App {
             tools: tools::ALL,
             dirs: config.dirs(&self.paths),
             clock: self.clock.clone(),
+            search: tools::Search {
+                top_k: config.tools.top_k as usize,
+                min_score: config.tools.min_score as f32,
+            },
             daemon: self.daemon,
+            trace: config
+                .privacy
+                .trace
+                .then(|| Trace::new(self.paths.state.join("trace"), config.privacy.retention.get())),
             settings: self.settings(),
             limits: Limits {
                 budget: match config.prompt.budget {

@@ -164,10 +164,7 @@ impl<D: Dialect, I: Clone + Send + 'static> Supervisor<D, I> {
                 }
                 answer
             }
-            Err(_) => Err(EngineError::Refused(format!(
-                "This took longer than {} s and was stopped.",
-                self.limits.request.as_secs()
-            ))),
+            Err(_) => Err(EngineError::TimedOut(self.limits.request)),
         }
     }
 

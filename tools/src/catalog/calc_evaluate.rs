@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{plain, sums},
+    system::{plain, speech, sums},
 };
 
 /// How long a sum may take. Ordinary ones take microseconds; a tower of powers never ends.
@@ -65,7 +65,7 @@ impl Tool for This {
             // The sum is said along, because a recogniser or a model may have changed it on the way.
             format!(
                 "{} is {about}{}.",
-                plain::one_line(&args.expression, 80),
+                speech::sentence(&plain::one_line(&args.expression, 80)),
                 spoken(&answer)
             ),
             json!({"expression": shown, "value": answer.digits, "exact": answer.exact}),
@@ -189,7 +189,10 @@ mod tests {
             ("cube root of 27", "3."),
             ("2^-2", "0.25."),
         ] {
-            assert_eq!(said(calc(expression).await), format!("{expression} is {expect}"));
+            assert_eq!(
+                said(calc(expression).await),
+                format!("{} is {expect}", speech::sentence(expression))
+            );
         }
     }
 

@@ -84,11 +84,16 @@ impl Tool for This {
             say.push_str(" Some calendar entries could not be read.");
         }
         let shown: Vec<Value> = reading.items.iter().take(MAX_SHOWN).map(data).collect();
+        // The words of an invitation are its sender's, and the person may never have read them.
+        let untrusted = reading.items.iter().any(|event| event.invited);
         let mut data = json!({"found": reading.items.len(), "events": shown});
         if !reading.warnings.is_empty() {
             data["unread"] = json!(reading.warnings.iter().take(5).collect::<Vec<_>>());
         }
-        Ok(Output::new(say, data))
+        Ok(Output {
+            untrusted,
+            ..Output::new(say, data)
+        })
     }
 }
 
@@ -421,7 +426,11 @@ mod tests {
             &format!("SUMMARY:{title}\nORGANIZER:mailto:eve@example.org\nDTSTART:20261124T113000Z"),
         );
         put(root.path(), "work", "broken", "DTSTART:");
-        fs::write(root.path().join("calendars/work/junk.ics"), "junk").unwrap();
+        fs::write(
+            root.path().join("calendars").join("work").join("junk.ics"),
+            "junk",
+        )
+        .unwrap();
         let output = run("calendar.query", json!({"when": "tomorrow"}), &ctx(root.path()))
             .await
             .unwrap();

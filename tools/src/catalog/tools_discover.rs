@@ -6,10 +6,9 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
-    discover::{Index, MIN_SCORE},
+    discover::Index,
 };
 
-const DEFAULT_TOP_K: u32 = 3;
 const MAX_TOP_K: u32 = 10;
 
 /// Finds tools.
@@ -45,11 +44,13 @@ impl Tool for This {
         "Before a catalogue tool whose arguments are not shown; once for each capability.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let top_k = args.top_k.unwrap_or(DEFAULT_TOP_K).clamp(1, MAX_TOP_K) as usize;
+        let top_k = args
+            .top_k
+            .map_or(ctx.search.top_k, |k| k.clamp(1, MAX_TOP_K) as usize);
         let index = &ctx.index;
         let domain = args.domain.as_deref().map(str::trim).filter(|d| !d.is_empty());
         let mut names: Vec<String> = index
-            .search(&args.query, domain, index.docs().len(), MIN_SCORE)
+            .search(&args.query, domain, index.docs().len(), ctx.search.min_score)
             .into_iter()
             .map(|hit| hit.name)
             .filter(|name| !is_core(name))
@@ -112,7 +113,7 @@ mod tests {
         ] {
             let output = run("tools.discover", args.clone(), &ctx).await.unwrap();
             assert_eq!(output.load[0], first, "{args}");
-            assert!(output.load.len() <= DEFAULT_TOP_K as usize && output.load.iter().all(|n| !is_core(n)));
+            assert!(output.load.len() <= 3 && output.load.iter().all(|n| !is_core(n)));
             assert_eq!(output.data["tools"].as_array().unwrap().len(), output.load.len());
         }
         let one = run("tools.discover", json!({"query": "create", "top_k": 1}), &ctx)
