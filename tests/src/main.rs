@@ -1,4 +1,10 @@
 //! One integration binary: every module is one topic.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "all of this is a test, helpers too: it fails where something is not as it should be, and skips aloud"
+)]
 
 mod home;
 mod program;
