@@ -77,7 +77,7 @@ impl Home {
         }
     }
 
-    /// Every file with its size, sorted: two lists tell what a turn changed.
+    /// Every file with its size, sorted, locks aside: two lists tell what a turn changed.
     pub fn files(&self) -> Vec<(String, u64)> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -98,6 +98,7 @@ impl Home {
                 }
             }
         }
+        found.retain(|(name, _): &(String, u64)| !name.ends_with(".lock"));
         found.sort();
         found
     }

@@ -1,6 +1,11 @@
 //! Running timers: one small file that every Tiro process shares, so that a timer outlives the process that set it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -16,8 +21,8 @@ pub const MAX_TIMERS: usize = 50;
 /// Largest file that is read: fifty timers with the longest labels are far smaller.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// How often a write is tried again after another process changed the file in between.
-const TRIES: usize = 5;
+/// How long another process may hold the timers; it needs them for milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A running timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,25 +93,40 @@ pub fn take_due(dirs: &Dirs, now: &Zoned) -> Result<Vec<Timer>, ToolError> {
 fn change<T>(
     dirs: &Dirs,
     what: &str,
-    mut edit: impl FnMut(&mut Vec<Timer>) -> Result<T, ToolError>,
+    edit: impl FnOnce(&mut Vec<Timer>) -> Result<T, ToolError>,
 ) -> Result<T, ToolError> {
-    for _ in 0..TRIES {
-        let (mut timers, stamp) = read(dirs).map_err(|e| e.tool(what))?;
-        let result = edit(&mut timers)?;
-        let bytes = serde_json::to_vec(&timers).map_err(|e| ToolError::broken(what, e))?;
-        store::make_folder(&dirs.state).map_err(|e| e.tool(what))?;
-        let written = match &stamp {
-            Some(stamp) => store::replace_unchanged(&file(dirs), &bytes, stamp),
-            None => store::create_new(&file(dirs), &bytes),
-        };
-        match written {
-            Ok(()) => return Ok(result),
-            // Another process set or rang a timer meanwhile: read again and edit that.
-            Err(StoreError::Changed(_) | StoreError::Exists(_)) => {}
-            Err(error) => return Err(error.tool(what)),
+    // Processes take turns: comparing the file before replacing it leaves a moment in which both of two could.
+    let _turn = turn(dirs, what)?;
+    let (mut timers, stamp) = read(dirs).map_err(|e| e.tool(what))?;
+    let result = edit(&mut timers)?;
+    let bytes = serde_json::to_vec(&timers).map_err(|e| ToolError::broken(what, e))?;
+    let written = match &stamp {
+        Some(stamp) => store::replace_unchanged(&file(dirs), &bytes, stamp),
+        None => store::create_new(&file(dirs), &bytes),
+    };
+    written.map_err(|e| e.tool(what))?;
+    Ok(result)
+}
+
+/// Waits for the turn to write; it ends when the file is dropped, or with the process.
+fn turn(dirs: &Dirs, what: &str) -> Result<File, ToolError> {
+    store::make_folder(&dirs.state).map_err(|e| e.tool(what))?;
+    let path = dirs.state.join("timers.lock");
+    let open = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&path);
+    let file = open.map_err(|e| StoreError::of(&path, e).tool(what))?;
+    let started = Instant::now();
+    while file.try_lock().is_err() {
+        if started.elapsed() > PATIENCE {
+            return Err(ToolError::broken(what, "another process holds the timers"));
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
-    Err(ToolError::broken(what, "the timers keep changing"))
+    Ok(file)
 }
 
 fn read(dirs: &Dirs) -> Result<(Vec<Timer>, Option<store::Stamp>), StoreError> {
@@ -172,12 +192,12 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let ctx = ctx(root.path());
         std::thread::scope(|scope| {
-            for _ in 0..3 {
+            for _ in 0..20 {
                 scope.spawn(|| set(&ctx.dirs, &ctx.now, minutes(1), None).unwrap());
             }
         });
         let ids: Vec<_> = running(&ctx.dirs).unwrap().iter().map(|t| t.id).collect();
-        assert_eq!(ids, [1, 2, 3]);
+        assert_eq!(ids, (1..=20).collect::<Vec<_>>());
     }
 
     #[test]
