@@ -241,6 +241,33 @@ fn ci_runs_what_people_run() -> Result<()> {
     Ok(())
 }
 
+/// A test whose weights nobody fetches passes where they happen to lie, and fails on every fresh machine.
+#[test]
+fn weights_of_the_tests_are_fetched_for_them() -> Result<()> {
+    let fetched = read(Path::new("xtask/src/test.rs"))?;
+    let registry = models::registry::Registry::builtin();
+    let (mut named, mut problems) = (0, Vec::new());
+    let tests = |path: &&PathBuf| path.starts_with("models/tests") || path.starts_with("tests/src");
+    for path in files()?.iter().filter(tests) {
+        let text = String::from_utf8_lossy(&fs::read(root()?.join(path))?).into_owned();
+        for model in registry.models().iter().filter(|m| text.contains(&m.file)) {
+            named += 1;
+            if !fetched.contains(&format!("\"{}\"", model.id)) {
+                problems.push(format!(
+                    "{} needs {}, which xtask does not pull",
+                    path.display(),
+                    model.id
+                ));
+            }
+        }
+    }
+    ensure!(
+        named > 0,
+        "no test names its weights any more; this one looks in the wrong place"
+    );
+    none(&problems)
+}
+
 /// Fails with all problems, one a line.
 #[track_caller]
 fn none(problems: &[String]) -> Result<()> {
