@@ -49,6 +49,8 @@ section! {
         agent: Agent = Agent::default(),
         /// Asking before acting.
         consent: Consent = Consent::default(),
+        /// What "undo that" can take back.
+        journal: Journal = Journal::default(),
         /// Your calendars.
         calendar: Calendar = Calendar::default(),
         /// Your reminders.
@@ -179,6 +181,17 @@ section! {
     Consent {
         /// How long a question waits for you; after that it counts as no.
         timeout: Period = Period::minutes(1),
+    }
+}
+
+section! {
+    /// What "undo that" can take back.
+    Journal {
+        /// How long each change can be undone; older ones are forgotten.
+        retention: Period = Period::days(90),
+        /// The contents that are kept for undoing, in MiB; when there are more the oldest go first.
+        #[schemars(range(min = 1, max = 65_536))]
+        max_mib: u32 = 256,
     }
 }
 

@@ -13,7 +13,7 @@ use models::{
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{Renderer, Template, words};
-use tools::{Ctx, Dirs, Entry, discover::Index};
+use tools::{Ctx, Dirs, Entry, Journal, discover::Index};
 
 use crate::{
     agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
@@ -51,6 +51,8 @@ pub struct Parts {
     pub search: tools::Search,
     /// Whether this process is the daemon, which rings timers.
     pub daemon: bool,
+    /// Where every write is written down before it happens.
+    pub journal: Journal,
     /// Where requests are kept, if the person wants that.
     pub trace: Option<Trace>,
 }
@@ -359,6 +361,8 @@ impl Parts {
             index: Arc::clone(index),
             search: self.search,
             daemon: self.daemon,
+            // A call writes through a step of its own; this one only leads to the journal.
+            step: self.journal.step("tiro"),
         }
     }
 

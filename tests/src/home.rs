@@ -63,6 +63,7 @@ impl Home {
             settings,
             search: tools::Search::default(),
             daemon: true,
+            journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
             trace: None,
             limits: Limits {
                 budget: 32_768,

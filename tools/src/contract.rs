@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::discover::Index;
+use crate::{discover::Index, system::journal::Step};
 
 /// One thing that Tiro can do. One implementation, one file in `catalog/`; everything else
 /// (schema, grammar, catalogue row, search document, help) is derived from it.
@@ -87,6 +87,8 @@ pub struct Ctx {
     pub search: Search,
     /// Whether a daemon runs that will ring what is set now.
     pub daemon: bool,
+    /// What this call writes through, so that it can be undone; every call has one of its own.
+    pub step: Step,
 }
 
 /// The person's data, one folder a kind; each can be set in the config.
@@ -272,7 +274,8 @@ impl Entry {
         (self.preview)(args, ctx)
     }
 
-    /// Parses the arguments and runs. Consent, timeouts and the journal are `daemon/src/act.rs`; nothing else calls this.
+    /// Parses the arguments and runs, as one step of the undo journal. Consent and time-outs are `daemon/src/act.rs`;
+    /// nothing else calls this.
     pub fn run<'a>(&self, args: Value, ctx: &'a Ctx) -> BoxFuture<'a, Result<Output, ToolError>> {
         (self.run)(args, ctx)
     }
@@ -359,8 +362,19 @@ fn preview_of<T: Tool>(args: Value, ctx: &Ctx) -> Result<String, ToolError> {
 }
 
 fn run_of<T: Tool>(args: Value, ctx: &Ctx) -> BoxFuture<'_, Result<Output, ToolError>> {
-    match parse::<T>(args) {
-        Ok(args) => Box::pin(T::run(args, ctx)),
-        Err(error) => Box::pin(std::future::ready(Err(error))),
-    }
+    let args = match parse::<T>(args) {
+        Ok(args) => args,
+        Err(error) => return Box::pin(std::future::ready(Err(error))),
+    };
+    let ctx = Ctx {
+        step: ctx.step.journal().step(T::NAME),
+        ..ctx.clone()
+    };
+    Box::pin(async move {
+        let result = T::run(args, &ctx).await;
+        if let Ok(output) = &result {
+            ctx.step.did(&output.say);
+        }
+        result
+    })
 }

@@ -18,6 +18,8 @@ pub mod catalog {
 pub use catalog::ALL;
 pub use contract::{Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Search, Tool, ToolError};
 
+pub use system::journal::{Journal, Retention};
+
 /// Looks a tool up by its exact name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)

@@ -8,7 +8,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{Ctx, Dirs, Output, ToolError, discover::Index};
+use crate::{
+    Ctx, Dirs, Output, ToolError,
+    discover::Index,
+    system::journal::{Journal, Retention, Step},
+};
 
 /// A context whose folders are under `root`, at a fixed moment.
 pub fn ctx(root: &Path) -> Ctx {
@@ -18,7 +22,13 @@ pub fn ctx(root: &Path) -> Ctx {
         index: Arc::new(Index::of(crate::ALL)),
         search: crate::Search::default(),
         daemon: true,
+        step: step(root),
     }
+}
+
+/// Writes with a journal under `root`.
+pub fn step(root: &Path) -> Step {
+    Journal::at(&root.join("state"), Retention::default()).step("test")
 }
 
 /// Runs one tool by name.

@@ -9,6 +9,7 @@ use models::{
     stt::Stt,
 };
 use prompts::Placement;
+use tools::{Journal, Retention};
 
 use crate::{
     agent::{Answer, Settings, toolbox},
@@ -147,6 +148,7 @@ impl App {
                 min_score: config.tools.min_score as f32,
             },
             daemon: self.daemon,
+            journal: self.journal(),
             trace: config
                 .privacy
                 .trace
@@ -166,6 +168,17 @@ impl App {
                 bias: Some(config.stt.prompt.clone()).filter(|p| !p.is_empty()),
             },
         }
+    }
+
+    /// Where every write is written down, so that it can be undone.
+    pub fn journal(&self) -> Journal {
+        let keep = &self.config.journal;
+        let day = Duration::from_secs(86_400);
+        let retention = Retention {
+            days: u32::try_from(keep.retention.get().as_secs().div_ceil(day.as_secs())).unwrap_or(u32::MAX),
+            bytes: u64::from(keep.max_mib) << 20,
+        };
+        Journal::at(&self.paths.state, retention)
     }
 
     /// A room with engines of its own.

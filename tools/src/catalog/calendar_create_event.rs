@@ -62,11 +62,11 @@ impl Tool for This {
         let event = resolve(&args, ctx)?;
         let target = target(&args, &ctx.dirs.calendars)?;
         let said = described(&event, &target, ctx);
-        let (root, now) = (ctx.dirs.calendars.clone(), ctx.now.clone());
+        let (root, now, step) = (ctx.dirs.calendars.clone(), ctx.now.clone(), ctx.step.clone());
         let (new, calendar) = (event.clone(), target.name().to_owned());
         let (uid, _) = tokio::task::spawn_blocking(move || {
             let collection = target.ensure(&root)?;
-            calendar::create(&collection, &new, &now)
+            calendar::create(&step, &collection, &new, &now)
         })
         .await
         .map_err(|e| ToolError::broken("save the event", e))??;

@@ -47,10 +47,9 @@ impl Tool for This {
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let folder = ctx.dirs.notes.clone();
-        let work =
-            tokio::task::spawn_blocking(move || notes::create(&folder, args.title.as_deref(), &args.text))
-                .await;
+        let (folder, step) = (ctx.dirs.notes.clone(), ctx.step.clone());
+        let write = move || notes::create(&step, &folder, args.title.as_deref(), &args.text);
+        let work = tokio::task::spawn_blocking(write).await;
         let path = work.map_err(|e| ToolError::broken("save the note", e))??;
         let file = path
             .file_name()

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{plain, store};
+use super::{
+    journal::{JournalError, Step},
+    plain,
+    store::{self, StoreError},
+};
 use crate::contract::ToolError;
 
 /// Longest note, in bytes.
@@ -18,7 +22,7 @@ const MAX_SAME: usize = 1000;
 ///
 /// # Errors
 /// `Tell` for an empty or oversized note and for a folder that takes no files.
-pub fn create(folder: &Path, title: Option<&str>, text: &str) -> Result<PathBuf, ToolError> {
+pub fn create(step: &Step, folder: &Path, title: Option<&str>, text: &str) -> Result<PathBuf, ToolError> {
     let text = plain::lines(text);
     let text = text.trim();
     let title = title
@@ -43,9 +47,9 @@ pub fn create(folder: &Path, title: Option<&str>, text: &str) -> Result<PathBuf,
             1 => folder.join(format!("{name}.md")),
             n => folder.join(format!("{name}-{n}.md")),
         };
-        match store::create_new(&path, content.as_bytes()) {
+        match step.create(&path, content.as_bytes()) {
             Ok(()) => return Ok(path),
-            Err(store::StoreError::Exists(_)) => {}
+            Err(JournalError::Store(StoreError::Exists(_))) => {}
             Err(error) => return Err(error.tool(what)),
         }
     }
@@ -79,6 +83,8 @@ fn file_name(text: &str) -> String {
 mod tests {
     use std::fs;
 
+    use crate::testing::step;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -87,7 +93,7 @@ mod tests {
     fn check(title: Option<&str>, text: &str, name: &str, content: &str) {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("notes");
-        let path = create(&folder, title, text).unwrap();
+        let path = create(&step(home.path()), &folder, title, text).unwrap();
         assert_eq!(path, folder.join(name));
         assert_eq!(fs::read_to_string(path).unwrap(), content);
     }
@@ -136,7 +142,7 @@ mod tests {
     fn a_name_that_is_taken_gets_a_number() {
         let home = tempfile::tempdir().unwrap();
         for expect in ["a.md", "a-2.md", "a-3.md"] {
-            let path = create(home.path(), Some("A"), expect).unwrap();
+            let path = create(&step(home.path()), home.path(), Some("A"), expect).unwrap();
             assert_eq!(path.file_name().unwrap(), expect);
             assert!(fs::read_to_string(&path).unwrap().contains(expect));
         }
@@ -151,7 +157,7 @@ mod tests {
             (None, "x".repeat(MAX_NOTE + 1).as_str()),
         ] {
             assert!(matches!(
-                create(home.path(), title, text),
+                create(&step(home.path()), home.path(), title, text),
                 Err(ToolError::Tell(_))
             ));
         }
@@ -163,8 +169,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(create(&file, None, "x").is_err());
-        assert!(create(&file.join("below"), None, "x").is_err());
+        assert!(create(&step(home.path()), &file, None, "x").is_err());
+        assert!(create(&step(home.path()), &file.join("below"), None, "x").is_err());
         assert_eq!(fs::read(&file).unwrap(), b"");
     }
 

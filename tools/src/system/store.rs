@@ -1,14 +1,18 @@
 //! Files as tools read and write them: bounded, atomic, never half-written, never over somebody else's change.
+//!
+//! Tools change the person's files through `journal::Step` only, which stands on `guard`.
+
+mod guard;
 
 use std::{
     fs::{self, File},
     io::{self, ErrorKind, Read, Write},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use crate::contract::ToolError;
+pub use guard::{MAX_GUARDED, Turn, remove_known, replace_known};
 
 /// Why a file could not be read or written. Every variant names the file.
 #[derive(Debug, thiserror::Error)]
@@ -101,45 +105,19 @@ impl StoreError {
     }
 }
 
-/// What a file looked like when it was read; a different stamp means that another program wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    modified: Option<SystemTime>,
-    len: u64,
-    inode: u64,
-}
-
-impl Stamp {
-    fn of(meta: &fs::Metadata) -> Stamp {
-        Stamp {
-            modified: meta.modified().ok(),
-            len: meta.len(),
-            inode: meta.ino(),
-        }
-    }
-}
-
 /// Reads a plain file of at most `max` bytes.
 ///
 /// # Errors
 /// `Missing`, `TooBig`, `NotAFile`, `Denied`, `Io`.
 pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, StoreError> {
-    read_stamped(path, max).map(|(bytes, _)| bytes)
-}
-
-/// Like [`read_bounded`], with the stamp that [`replace_unchanged`] wants.
-///
-/// # Errors
-/// As [`read_bounded`].
-pub fn read_stamped(path: &Path, max: u64) -> Result<(Vec<u8>, Stamp), StoreError> {
     let fail = |e| StoreError::of(path, e);
     // Opening a pipe waits for its writer, so the kind is looked at first.
     if !fs::metadata(path).map_err(fail)?.is_file() {
         return Err(StoreError::NotAFile(path.to_owned()));
     }
     let file = File::open(path).map_err(fail)?;
-    let meta = file.metadata().map_err(fail)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(max)).unwrap_or(0));
+    let len = file.metadata().map_err(fail)?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(len.min(max)).unwrap_or(0));
     file.take(max.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(fail)?;
@@ -149,24 +127,21 @@ pub fn read_stamped(path: &Path, max: u64) -> Result<(Vec<u8>, Stamp), StoreErro
             max,
         });
     }
-    Ok((bytes, Stamp::of(&meta)))
+    Ok(bytes)
 }
 
 /// Writes a file, replacing what is there in one step: a reader sees the old or the new, never a mixture, also
 /// after a power cut. A new file is for the person only (0600); an old one keeps its mode. The folder must exist.
+/// Only for files that nobody but Tiro writes; the person's own go through [`replace_known`].
 ///
 /// # Errors
 /// `Missing` (no folder), `NotAFile`, `ReadOnly`, `Denied`, `Full`, `Io`.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    put(path, bytes, None)
-}
-
-/// Like [`replace`], but only when the file still is the one that was read.
-///
-/// # Errors
-/// `Changed` when another program wrote or removed it; else as [`replace`].
-pub fn replace_unchanged(path: &Path, bytes: &[u8], read: &Stamp) -> Result<(), StoreError> {
-    put(path, bytes, Some(read))
+    let (folder, temporary) = write_beside(path, bytes, mode_of(path)?)?;
+    temporary
+        .persist(path)
+        .map_err(|e| StoreError::of(path, e.error))?;
+    sync_folder(folder)
 }
 
 /// Writes a file that must not be there yet; never overwrites, also not in a race.
@@ -174,7 +149,7 @@ pub fn replace_unchanged(path: &Path, bytes: &[u8], read: &Stamp) -> Result<(), 
 /// # Errors
 /// `Exists`; else as [`replace`].
 pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let (folder, temporary) = write_beside(path, bytes)?;
+    let (folder, temporary) = write_beside(path, bytes, None)?;
     temporary
         .persist_noclobber(path)
         .map_err(|e| StoreError::of(path, e.error))?;
@@ -193,6 +168,9 @@ pub fn make_folder(path: &Path) -> Result<(), StoreError> {
         .create(path)
         .map_err(|e| StoreError::of(path, e))
 }
+
+/// How the names of temporary files begin and end.
+const TEMPORARY: (&str, &str) = (".tiro-", ".tmp");
 
 /// How far [`walk`] goes.
 #[derive(Debug, Clone, Copy)]
@@ -276,50 +254,68 @@ pub fn walk(root: &Path, bounds: Bounds) -> Result<Found, StoreError> {
     Ok(found)
 }
 
-fn put(path: &Path, bytes: &[u8], expected: Option<&Stamp>) -> Result<(), StoreError> {
-    let old = match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => Some(meta),
-        Ok(_) => return Err(StoreError::NotAFile(path.to_owned())),
-        Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(StoreError::of(path, e)),
-    };
-    let (folder, temporary) = write_beside(path, bytes)?;
-    if let Some(meta) = &old {
-        let mode = fs::Permissions::from_mode(meta.mode() & 0o777);
-        temporary
-            .as_file()
-            .set_permissions(mode)
-            .map_err(|e| StoreError::of(path, e))?;
+/// The permissions of the file that is there, if one is.
+fn mode_of(path: &Path) -> Result<Option<u32>, StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta.mode() & 0o777)),
+        Ok(_) => Err(StoreError::NotAFile(path.to_owned())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(StoreError::of(path, e)),
     }
-    // Looked at as late as possible: between this and the rename there is no time for anything slow.
-    if let Some(expected) = expected {
-        let now = fs::symlink_metadata(path).ok().map(|m| Stamp::of(&m));
-        if now.as_ref() != Some(expected) {
-            return Err(StoreError::Changed(path.to_owned()));
-        }
-    }
-    temporary
-        .persist(path)
-        .map_err(|e| StoreError::of(path, e.error))?;
-    sync_folder(folder)
 }
 
 /// A complete, synced temporary file in the folder of `path`; it removes itself unless it is persisted.
-fn write_beside<'a>(path: &'a Path, bytes: &[u8]) -> Result<(&'a Path, tempfile::NamedTempFile), StoreError> {
+fn write_beside<'a>(
+    path: &'a Path,
+    bytes: &[u8],
+    mode: Option<u32>,
+) -> Result<(&'a Path, tempfile::NamedTempFile), StoreError> {
     let fail = |e| StoreError::of(path, e);
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     // Hidden, so that neither our own walk nor other readers of the folder take it for data.
     let mut temporary = tempfile::Builder::new()
-        .prefix(".tiro-")
-        .suffix(".tmp")
+        .prefix(TEMPORARY.0)
+        .suffix(TEMPORARY.1)
         .tempfile_in(folder)
         .map_err(fail)?;
     temporary.write_all(bytes).map_err(fail)?;
+    if let Some(mode) = mode {
+        let mode = fs::Permissions::from_mode(mode);
+        temporary.as_file().set_permissions(mode).map_err(fail)?;
+    }
     temporary.as_file().sync_all().map_err(fail)?;
     Ok((folder, temporary))
+}
+
+/// Removes temporary files that a killed process left in a folder and whose content is known. Only for whoever has
+/// the turn.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn sweep(folder: &Path, known: impl Fn(&[u8]) -> bool) -> Result<(), StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(StoreError::of(folder, e)),
+    };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let name = path
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let temporary = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
+        if temporary && known(&read_bounded(&path, MAX_GUARDED)?) {
+            fs::remove_file(&path).map_err(|e| StoreError::of(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
 }
 
 fn sync_folder(folder: &Path) -> Result<(), StoreError> {
@@ -378,29 +374,6 @@ mod tests {
         replace(&path, b"two").unwrap();
         assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o644, b"two".to_vec()));
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_file_that_changed_is_not_replaced() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("a");
-        fs::write(&path, b"one").unwrap();
-        let (_, stamp) = read_stamped(&path, 10).unwrap();
-        replace(&path, b"other").unwrap();
-        assert!(matches!(
-            replace_unchanged(&path, b"mine", &stamp),
-            Err(StoreError::Changed(_))
-        ));
-        assert_eq!(fs::read(&path).unwrap(), b"other");
-        let (_, stamp) = read_stamped(&path, 10).unwrap();
-        replace_unchanged(&path, b"mine", &stamp).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"mine");
-        fs::remove_file(&path).unwrap();
-        assert!(matches!(
-            replace_unchanged(&path, b"mine", &stamp),
-            Err(StoreError::Changed(_))
-        ));
-        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,11 +1,6 @@
 //! Running timers: one small file that every Tiro process shares, so that a timer outlives the process that set it.
 
-use std::{
-    fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt as _,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, time::Duration};
 
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -20,9 +15,6 @@ pub const MAX_TIMERS: usize = 50;
 
 /// Largest file that is read: fifty timers with the longest labels are far smaller.
 const MAX_BYTES: u64 = 64 * 1024;
-
-/// How long another process may hold the timers; it needs them for milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A running timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,49 +88,28 @@ fn change<T>(
     edit: impl FnOnce(&mut Vec<Timer>) -> Result<T, ToolError>,
 ) -> Result<T, ToolError> {
     // Processes take turns: comparing the file before replacing it leaves a moment in which both of two could.
-    let _turn = turn(dirs, what)?;
-    let (mut timers, stamp) = read(dirs).map_err(|e| e.tool(what))?;
+    let _turn = store::Turn::take(&dirs.state).map_err(|e| e.tool(what))?;
+    let (mut timers, before) = read(dirs).map_err(|e| e.tool(what))?;
     let result = edit(&mut timers)?;
     let bytes = serde_json::to_vec(&timers).map_err(|e| ToolError::broken(what, e))?;
-    let written = match &stamp {
-        Some(stamp) => store::replace_unchanged(&file(dirs), &bytes, stamp),
+    let written = match &before {
+        Some(before) => store::replace_known(&file(dirs), before, &bytes),
         None => store::create_new(&file(dirs), &bytes),
     };
     written.map_err(|e| e.tool(what))?;
     Ok(result)
 }
 
-/// Waits for the turn to write; it ends when the file is dropped, or with the process.
-fn turn(dirs: &Dirs, what: &str) -> Result<File, ToolError> {
-    store::make_folder(&dirs.state).map_err(|e| e.tool(what))?;
-    let path = dirs.state.join("timers.lock");
-    let open = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path);
-    let file = open.map_err(|e| StoreError::of(&path, e).tool(what))?;
-    let started = Instant::now();
-    while file.try_lock().is_err() {
-        if started.elapsed() > PATIENCE {
-            return Err(ToolError::broken(what, "another process holds the timers"));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(file)
-}
-
-fn read(dirs: &Dirs) -> Result<(Vec<Timer>, Option<store::Stamp>), StoreError> {
-    match store::read_stamped(&file(dirs), MAX_BYTES) {
-        Ok((bytes, stamp)) => {
+fn read(dirs: &Dirs) -> Result<(Vec<Timer>, Option<Vec<u8>>), StoreError> {
+    match store::read_bounded(&file(dirs), MAX_BYTES) {
+        Ok(bytes) => {
             let timers = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
                 // Nobody else writes this file. A broken one holds nothing that a person could miss more than
                 // being able to set the next timer.
                 tracing::warn!(%error, "the file of running timers is broken and is started anew");
                 Vec::new()
             });
-            Ok((timers, Some(stamp)))
+            Ok((timers, Some(bytes)))
         }
         Err(StoreError::Missing(_)) => Ok((Vec::new(), None)),
         Err(error) => Err(error),

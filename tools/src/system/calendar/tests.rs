@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::testing::data;
+use crate::testing::{data, step};
 
 fn at(civil: &str, zone: &str) -> Zoned {
     let civil: jiff::civil::DateTime = civil.parse().unwrap();
@@ -323,7 +323,7 @@ fn what_is_written_is_read_back() {
             location: Some("Room 5, 2nd floor; left".to_owned()),
             description: Some("First line\nBEGIN:VEVENT\nDTSTART:19700101T000000Z".to_owned()),
         };
-        let (uid, path) = create(calendar, &new, &now).unwrap();
+        let (uid, path) = create(&step(root.path()), calendar, &new, &now).unwrap();
         assert_eq!(path.file_stem().unwrap().to_str(), Some(uid.as_str()));
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.lines().all(|l| l.len() <= 75), "lines are folded");

@@ -15,10 +15,7 @@ use calcard::{
 use jiff::{Zoned, civil::DateTime};
 
 use super::{Collection, Zones, moment, parse};
-use crate::{
-    contract::ToolError,
-    system::store::{self, StoreError},
-};
+use crate::{contract::ToolError, system::journal::Step};
 
 /// An event to be made.
 #[derive(Debug, Clone)]
@@ -41,17 +38,20 @@ pub struct NewEvent {
 ///
 /// # Errors
 /// `Tell` for a store that takes no writes, `Broken` when what is read back is not what was written.
-pub fn create(calendar: &Collection, event: &NewEvent, now: &Zoned) -> Result<(String, PathBuf), ToolError> {
+pub fn create(
+    step: &Step,
+    calendar: &Collection,
+    event: &NewEvent,
+    now: &Zoned,
+) -> Result<(String, PathBuf), ToolError> {
     const WHAT: &str = "save the event";
     let uid = new_uid(now);
     let text = render(event, &uid, now);
     let path = calendar.path.join(format!("{uid}.ics"));
-    store::create_new(&path, text.as_bytes()).map_err(|e| e.tool(WHAT))?;
+    step.create(&path, text.as_bytes()).map_err(|e| e.tool(WHAT))?;
     if let Err(difference) = verify(&path, event, now) {
         // A file that says something else than was asked for is worse than none.
-        if let Err(e) = std::fs::remove_file(&path) {
-            return Err(StoreError::of(&path, e).tool(WHAT));
-        }
+        step.remove(&path, text.as_bytes()).map_err(|e| e.tool(WHAT))?;
         return Err(ToolError::broken(WHAT, difference));
     }
     Ok((uid, path))

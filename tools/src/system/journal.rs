@@ -1,0 +1,343 @@
+//! The undo journal: what each write of a tool was before and after, on disk before the write itself is.
+//!
+//! Tools change the person's files through [`Step`] and nothing else. A step holds all writes of one call. Order of
+//! each write: take the turn, read what is there, commit the intent (path, before, after) to SQLite with a sync, then
+//! change the file. So after a kill at any moment the file shows which side of the write it is on, and [`Journal`]
+//! settles the step when it is next opened. Undo compares before it writes: what something else changed since is
+//! refused, never overwritten.
+
+mod table;
+mod undo;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::store::{self, MAX_GUARDED, StoreError, Turn};
+use crate::contract::ToolError;
+use table::{Change, State, Table};
+pub use undo::Undone;
+
+/// Why the journal could not.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The database.
+    #[error("the undo journal: {0}")]
+    Table(#[from] rusqlite::Error),
+    /// Nothing is left that could be undone, or nothing of that number.
+    #[error("There is nothing to undo.")]
+    Nothing,
+    /// Something else changed an item since.
+    #[error(
+        "I did not undo \"{what}\": {} was changed since, and undoing would lose that change.",
+        .path.file_name().unwrap_or(.path.as_os_str()).to_string_lossy()
+    )]
+    Since {
+        /// What would have been undone, as it was said.
+        what: String,
+        /// The file that is not as Tiro left it.
+        path: PathBuf,
+    },
+}
+
+impl JournalError {
+    /// Turns it into a tool's error. `what` is what was being done, for the person.
+    pub fn tool(self, what: &str) -> ToolError {
+        match self {
+            JournalError::Store(error) => error.tool(what),
+            JournalError::Table(error) => ToolError::broken(what, error),
+            JournalError::Nothing | JournalError::Since { .. } => ToolError::tell(self.to_string()),
+        }
+    }
+}
+
+/// What the journal keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Older steps are forgotten and can no longer be undone.
+    pub days: u32,
+    /// The oldest steps are forgotten when all contents together pass this, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention {
+            days: 90,
+            bytes: 256 << 20,
+        }
+    }
+}
+
+/// One step as `tiro history` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Past {
+    /// Counts up; what `tiro undo` takes.
+    pub id: i64,
+    /// When, in UTC.
+    pub at: Timestamp,
+    /// The tool.
+    pub tool: String,
+    /// What it said it did; nothing when it was interrupted.
+    pub say: Option<String>,
+    /// Whether it was undone.
+    pub undone: bool,
+}
+
+/// The journal of one person; cheap to clone. Nothing is opened or made before the first use.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: PathBuf,
+    retention: Retention,
+    table: Mutex<Option<Table>>,
+}
+
+impl Journal {
+    /// The journal in the folder that Tiro keeps for itself.
+    pub fn at(state: &Path, retention: Retention) -> Journal {
+        undo::note_start();
+        Journal {
+            shared: Arc::new(Shared {
+                state: state.to_owned(),
+                retention,
+                table: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// The writes of one call of a tool. It leaves no trace unless something is written.
+    pub fn step(&self, tool: &str) -> Step {
+        Step {
+            inner: Arc::new(Inner {
+                journal: self.clone(),
+                tool: tool.to_owned(),
+                id: AtomicI64::new(0),
+                say: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// The latest steps, newest first.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn history(&self, limit: usize) -> Result<Vec<Past>, JournalError> {
+        self.with(|table| Ok(table.history(limit)?))
+    }
+
+    /// Undoes one step: the latest that is not undone, or the one of that number. All of it or nothing.
+    ///
+    /// # Errors
+    /// `Nothing`, `Since`, and what keeps files or the journal from being written.
+    pub fn undo(&self, id: Option<i64>) -> Result<Undone, JournalError> {
+        self.open()?;
+        let _turn = Turn::take(&self.shared.state)?;
+        self.with(|table| undo::undo(table, id))
+    }
+
+    /// Forgets what retention says.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn prune(&self) -> Result<usize, JournalError> {
+        let retention = self.shared.retention;
+        self.with(|table| Ok(table.prune(retention, Timestamp::now())?))
+    }
+
+    /// Checks what must always hold, for tests and `tiro doctor`: the database is whole, every change belongs to a
+    /// step, every undone step names what undid it. Says what does not.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn verify_invariants(&self) -> Result<Vec<String>, JournalError> {
+        self.with(|table| Ok(table.problems()?))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Table) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        let mut guard = self.table()?;
+        let Some(table) = guard.as_mut() else {
+            return Err(JournalError::Nothing);
+        };
+        work(table)
+    }
+
+    /// Opens the journal. Whoever takes the turn does this first, because settling takes it, too.
+    fn open(&self) -> Result<(), JournalError> {
+        self.table().map(drop)
+    }
+
+    /// Opens the database at the first use, and settles what a killed process left open.
+    fn table(&self) -> Result<MutexGuard<'_, Option<Table>>, JournalError> {
+        let mut guard = self.shared.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.is_none() {
+            store::make_folder(&self.shared.state)?;
+            let mut table = Table::open(&self.shared.state.join("journal.db"))?;
+            undo::settle(&mut table, &self.shared.state)?;
+            table.prune(self.shared.retention, Timestamp::now())?;
+            *guard = Some(table);
+        }
+        Ok(guard)
+    }
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Journal").field(&self.shared.state).finish()
+    }
+}
+
+/// The writes of one call; cheap to clone into a blocking task. Clones are the same step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    journal: Journal,
+    tool: String,
+    /// The row's number; 0 until something is written.
+    id: AtomicI64,
+    say: Mutex<Option<String>>,
+}
+
+impl Step {
+    /// Writes a file that must not be there yet; its folder is made when it is missing.
+    ///
+    /// # Errors
+    /// `Exists`; else as [`store::create_new`].
+    pub fn create(&self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+        self.write(path, None, Some(bytes))
+    }
+
+    /// Replaces a file that holds `before`, the bytes that were read.
+    ///
+    /// # Errors
+    /// `Changed` when another program wrote or removed it meanwhile; else as [`store::replace_known`].
+    pub fn replace(&self, path: &Path, before: &[u8], after: &[u8]) -> Result<(), JournalError> {
+        if before == after {
+            return Ok(());
+        }
+        self.write(path, Some(before), Some(after))
+    }
+
+    /// Removes a file that holds `before`, the bytes that were read.
+    ///
+    /// # Errors
+    /// `Changed` when another program wrote or removed it meanwhile; else as [`store::remove_known`].
+    pub fn remove(&self, path: &Path, before: &[u8]) -> Result<(), JournalError> {
+        self.write(path, Some(before), None)
+    }
+
+    /// Reads a file, lets `edit` make the new content of what is there, and replaces it. When another program writes
+    /// in between, the edit is made anew from what it wrote, at most three times: so its change and ours both stay.
+    ///
+    /// # Errors
+    /// What `edit` says; `Missing`, `TooBig` and the errors of [`Step::replace`], as a tool's error for `what`.
+    pub fn edit(
+        &self,
+        path: &Path,
+        what: &str,
+        mut edit: impl FnMut(&[u8]) -> Result<Vec<u8>, ToolError>,
+    ) -> Result<(), ToolError> {
+        let mut left = 3;
+        loop {
+            let before = store::read_bounded(path, MAX_GUARDED).map_err(|e| e.tool(what))?;
+            let after = edit(&before)?;
+            match self.replace(path, &before, &after) {
+                Err(JournalError::Store(StoreError::Changed(_))) if left > 1 => left -= 1,
+                result => return result.map_err(|e| e.tool(what)),
+            }
+        }
+    }
+
+    /// Says what the step did, for the history.
+    pub fn did(&self, say: &str) {
+        *self.inner.say.lock().unwrap_or_else(PoisonError::into_inner) = Some(say.to_owned());
+    }
+
+    /// Whether anything was written.
+    pub fn wrote(&self) -> bool {
+        self.inner.id.load(Ordering::Acquire) != 0
+    }
+
+    /// The journal that it is written in.
+    pub fn journal(&self) -> &Journal {
+        &self.inner.journal
+    }
+
+    fn write(&self, path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<(), JournalError> {
+        let inner = &self.inner;
+        let shared = &inner.journal.shared;
+        if after.is_some_and(|bytes| bytes.len() as u64 > MAX_GUARDED) {
+            return Err(StoreError::TooBig {
+                path: path.to_owned(),
+                max: MAX_GUARDED,
+            }
+            .into());
+        }
+        inner.journal.open()?;
+        let _turn = Turn::take(&shared.state)?;
+        let change = Change {
+            path: std::path::absolute(path).map_err(|e| StoreError::of(path, e))?,
+            before: before.map(<[u8]>::to_vec),
+            after: after.map(<[u8]>::to_vec),
+            mode: undo::mode(path),
+        };
+        let mut guard = inner.journal.table()?;
+        let Some(table) = guard.as_mut() else {
+            return Err(JournalError::Nothing);
+        };
+        let mut id = inner.id.load(Ordering::Acquire);
+        if id == 0 {
+            id = table.begin(&inner.tool, Timestamp::now())?;
+            inner.id.store(id, Ordering::Release);
+        }
+        let row = table.intend(id, &change)?;
+        undo::apply(&change).inspect_err(|_| {
+            // The intent of what did not happen goes; if it cannot, the next opening settles it.
+            if let Err(error) = table.withdraw(row) {
+                tracing::warn!(%error, "an intent stays in the journal");
+            }
+        })?;
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    /// Closes the step when its last clone goes, also when the call was dropped by its time-out.
+    fn drop(&mut self) {
+        let id = self.id.load(Ordering::Acquire);
+        if id == 0 {
+            return;
+        }
+        let say = self.say.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = self
+            .journal
+            .with(|table| Ok(table.close(id, State::Done, say.as_deref())?));
+        if let Err(error) = closed {
+            tracing::warn!(%error, "a step stays open in the journal");
+        }
+    }
+}
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

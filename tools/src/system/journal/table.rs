@@ -1,0 +1,351 @@
+//! The journal's two tables in SQLite. A commit is on the disk when it returns.
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{OpenOptionsExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use jiff::{Timestamp, ToSpan as _};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
+
+use super::{BUSY, JournalError, Past, Retention};
+use crate::system::store::StoreError;
+
+/// What `PRAGMA user_version` says; a higher one was written by a newer Tiro.
+const VERSION: i64 = 1;
+
+const SCHEMA: &str = "
+    CREATE TABLE step (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        tool TEXT NOT NULL,
+        say TEXT,
+        state INTEGER NOT NULL,
+        owner INTEGER NOT NULL,
+        undoes INTEGER
+    ) STRICT;
+    CREATE TABLE change (
+        id INTEGER PRIMARY KEY,
+        step INTEGER NOT NULL REFERENCES step ON DELETE CASCADE,
+        path BLOB NOT NULL,
+        before BLOB,
+        after BLOB,
+        mode INTEGER
+    ) STRICT;
+    CREATE INDEX change_of_step ON change (step);
+    PRAGMA user_version = 1;
+";
+
+/// How far a step is. The numbers are on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Its process may still write.
+    Open = 0,
+    /// It stands.
+    Done = 1,
+    /// It was undone.
+    Undone = 2,
+}
+
+/// One file before and after; `None` is a file that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub path: PathBuf,
+    pub before: Option<Vec<u8>>,
+    pub after: Option<Vec<u8>>,
+    /// Permissions of the file before.
+    pub mode: Option<u32>,
+}
+
+/// A step, without its changes.
+#[derive(Debug, Clone)]
+pub struct Head {
+    pub id: i64,
+    pub at: Timestamp,
+    pub tool: String,
+    pub say: Option<String>,
+    pub owner: i64,
+    pub undoes: Option<i64>,
+}
+
+/// The open database.
+pub struct Table {
+    db: Connection,
+}
+
+impl Table {
+    /// Opens or makes it. One that is broken is put aside with its content and started anew, because a journal that
+    /// cannot be read must not keep the person from writing.
+    pub fn open(path: &Path) -> Result<Table, JournalError> {
+        match Table::try_open(path) {
+            Err(JournalError::Table(rusqlite::Error::SqliteFailure(failure, _)))
+                if matches!(failure.code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) =>
+            {
+                let aside = path.with_extension(format!("broken-{}", Timestamp::now().as_second()));
+                tracing::warn!(aside = %aside.display(), "the undo journal is broken and was put aside");
+                fs::rename(path, &aside).map_err(|e| StoreError::of(path, e))?;
+                for beside in ["db-wal", "db-shm"] {
+                    match fs::remove_file(path.with_extension(beside)) {
+                        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                            return Err(StoreError::of(path, e).into());
+                        }
+                        _ => {}
+                    }
+                }
+                Table::try_open(path)
+            }
+            other => other,
+        }
+    }
+
+    fn try_open(path: &Path) -> Result<Table, JournalError> {
+        // SQLite gives its side files the permissions of the database, so that is made private first.
+        let fail = |e| StoreError::of(path, e);
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(fail)?;
+        file.set_permissions(fs::Permissions::from_mode(0o600))
+            .map_err(fail)?;
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(BUSY)?;
+        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        db.pragma_update(None, "foreign_keys", true)?;
+        let made = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let version: i64 = made.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        match version {
+            0 => made.execute_batch(SCHEMA)?,
+            VERSION => {}
+            newer => {
+                let newer = format!("version {newer}, written by a newer Tiro");
+                return Err(fail(io::Error::new(io::ErrorKind::Unsupported, newer)).into());
+            }
+        }
+        made.commit()?;
+        Ok(Table { db })
+    }
+
+    /// Begins a step.
+    pub fn begin(&mut self, tool: &str, at: Timestamp) -> rusqlite::Result<i64> {
+        begin(&self.db, tool, None, at)
+    }
+
+    /// Writes down what is about to be done.
+    pub fn intend(&mut self, step: i64, change: &Change) -> rusqlite::Result<i64> {
+        intend(&self.db, step, change)
+    }
+
+    /// Begins to undo a step: all that it takes is written down at once, so that one that was cut short can be
+    /// finished.
+    pub fn begin_undo(&mut self, undoes: i64, changes: &[Change], at: Timestamp) -> rusqlite::Result<i64> {
+        let begun = self.db.transaction()?;
+        let step = begin(&begun, "assistant.undo", Some(undoes), at)?;
+        for change in changes {
+            intend(&begun, step, change)?;
+        }
+        begun.commit()?;
+        Ok(step)
+    }
+
+    /// Takes an intent back.
+    pub fn withdraw(&mut self, change: i64) -> rusqlite::Result<()> {
+        self.db.execute("DELETE FROM change WHERE id = ?1", [change])?;
+        Ok(())
+    }
+
+    /// Ends a step; one that changed nothing leaves no trace.
+    pub fn close(&mut self, id: i64, state: State, say: Option<&str>) -> rusqlite::Result<()> {
+        let done = self.db.transaction()?;
+        done.execute(
+            "UPDATE step SET state = ?2, say = coalesce(?3, say) WHERE id = ?1",
+            params![id, state as i64, say],
+        )?;
+        done.execute(
+            "DELETE FROM step WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM change WHERE step = ?1)",
+            [id],
+        )?;
+        done.commit()
+    }
+
+    /// Ends an undoing step together with the step that it undoes.
+    pub fn close_undo(&mut self, id: i64, undoes: i64, say: &str) -> rusqlite::Result<()> {
+        let done = self.db.transaction()?;
+        for (step, state) in [(id, State::Done), (undoes, State::Undone)] {
+            done.execute(
+                "UPDATE step SET state = ?2 WHERE id = ?1",
+                params![step, state as i64],
+            )?;
+        }
+        done.execute("UPDATE step SET say = ?2 WHERE id = ?1", params![id, say])?;
+        done.commit()
+    }
+
+    /// The latest step that stands, or the one of that number if it does. What undid another is no such step.
+    pub fn undoable(&mut self, id: Option<i64>) -> rusqlite::Result<Option<Head>> {
+        let sql = format!(
+            "{HEAD} WHERE state = ?1 AND undoes IS NULL AND (?2 IS NULL OR id = ?2) ORDER BY id DESC LIMIT 1"
+        );
+        self.db
+            .query_row(&sql, params![State::Done as i64, id], head)
+            .optional()
+    }
+
+    /// Steps that may have been cut short.
+    pub fn open_steps(&mut self) -> rusqlite::Result<Vec<Head>> {
+        let mut rows = self.db.prepare(&format!("{HEAD} WHERE state = ?1 ORDER BY id"))?;
+        rows.query_map([State::Open as i64], head)?.collect()
+    }
+
+    /// The changes of a step in the order in which they were made, with their numbers.
+    pub fn changes(&mut self, step: i64) -> rusqlite::Result<Vec<(i64, Change)>> {
+        let sql = "SELECT id, path, before, after, mode FROM change WHERE step = ?1 ORDER BY id";
+        self.db
+            .prepare_cached(sql)?
+            .query_map([step], |row| {
+                let path: Vec<u8> = row.get(1)?;
+                let change = Change {
+                    path: PathBuf::from(OsStr::from_bytes(&path)),
+                    before: row.get(2)?,
+                    after: row.get(3)?,
+                    mode: row.get(4)?,
+                };
+                Ok((row.get(0)?, change))
+            })?
+            .collect()
+    }
+
+    /// Newest first; what undid another step is told by that step.
+    pub fn history(&mut self, limit: usize) -> rusqlite::Result<Vec<Past>> {
+        let sql = "SELECT id, at, tool, say, state FROM step WHERE undoes IS NULL ORDER BY id DESC LIMIT ?1";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = self.db.prepare(sql)?;
+        rows.query_map([limit], |row| {
+            Ok(Past {
+                id: row.get(0)?,
+                at: moment(row, 1)?,
+                tool: row.get(2)?,
+                say: row.get(3)?,
+                undone: row.get::<_, i64>(4)? == State::Undone as i64,
+            })
+        })?
+        .collect()
+    }
+
+    /// Forgets closed steps that are too old, then the oldest until the contents fit. Returns how many steps went.
+    pub fn prune(&mut self, keep: Retention, now: Timestamp) -> rusqlite::Result<usize> {
+        let oldest = now
+            .checked_sub((i64::from(keep.days) * 24).hours())
+            .unwrap_or(Timestamp::MIN);
+        let mut gone = self.db.execute(
+            "DELETE FROM step WHERE state <> ?1 AND at < ?2",
+            params![State::Open as i64, oldest.as_millisecond()],
+        )?;
+        let bytes = i64::try_from(keep.bytes).unwrap_or(i64::MAX);
+        // The running sum from the newest says which steps no longer fit.
+        gone += self.db.execute(
+            "DELETE FROM step WHERE state <> ?1 AND id IN (
+                 SELECT step FROM (
+                     SELECT step, sum(sum(coalesce(length(before), 0) + coalesce(length(after), 0)))
+                         OVER (ORDER BY step DESC) AS held
+                     FROM change GROUP BY step)
+                 WHERE held > ?2)",
+            params![State::Open as i64, bytes],
+        )?;
+        if gone > 0 {
+            self.db.execute_batch("PRAGMA incremental_vacuum")?;
+        }
+        Ok(gone)
+    }
+
+    /// What does not hold that always should.
+    pub fn problems(&mut self) -> rusqlite::Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let integrity: String = self
+            .db
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        if integrity != "ok" {
+            problems.push(integrity);
+        }
+        let rules = [
+            (
+                "a change belongs to no step",
+                "SELECT count(*) FROM change WHERE step NOT IN (SELECT id FROM step)",
+            ),
+            (
+                "a closed step changed nothing",
+                "SELECT count(*) FROM step WHERE state <> 0 AND undoes IS NULL AND id NOT IN (SELECT step FROM change)",
+            ),
+            (
+                "a step is undone and nothing undid it",
+                "SELECT count(*) FROM step AS s WHERE state = 2
+                 AND NOT EXISTS (SELECT 1 FROM step WHERE undoes = s.id AND state = 1)",
+            ),
+            (
+                "a step stands that was undone",
+                "SELECT count(*) FROM step AS s WHERE state = 1
+                 AND EXISTS (SELECT 1 FROM step WHERE undoes = s.id AND state = 1)",
+            ),
+        ];
+        for (problem, count) in rules {
+            let found: i64 = self.db.query_row(count, [], |row| row.get(0))?;
+            if found > 0 {
+                problems.push(format!("{problem} ({found} times)"));
+            }
+        }
+        Ok(problems)
+    }
+}
+
+fn begin(db: &Connection, tool: &str, undoes: Option<i64>, at: Timestamp) -> rusqlite::Result<i64> {
+    db.execute(
+        "INSERT INTO step (at, tool, state, owner, undoes) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![at.as_millisecond(), tool, State::Open as i64, own_pid(), undoes],
+    )?;
+    Ok(db.last_insert_rowid())
+}
+
+fn intend(db: &Connection, step: i64, change: &Change) -> rusqlite::Result<i64> {
+    db.prepare_cached("INSERT INTO change (step, path, before, after, mode) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .insert(params![
+            step,
+            change.path.as_os_str().as_bytes(),
+            change.before,
+            change.after,
+            change.mode
+        ])
+}
+
+const HEAD: &str = "SELECT id, at, tool, say, owner, undoes FROM step";
+
+fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        id: row.get(0)?,
+        at: moment(row, 1)?,
+        tool: row.get(2)?,
+        say: row.get(3)?,
+        owner: row.get(4)?,
+        undoes: row.get(5)?,
+    })
+}
+
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    let millis: i64 = row.get(column)?;
+    Timestamp::from_millisecond(millis).map_err(|e| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, Box::new(e))
+    })
+}
+
+/// The number of this process.
+pub fn own_pid() -> i64 {
+    i64::from(std::process::id())
+}

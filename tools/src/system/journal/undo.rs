@@ -1,0 +1,232 @@
+//! Undoing steps, and settling those that a killed process left open.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use rustix::{
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
+use serde::Serialize;
+
+use super::{
+    JournalError,
+    table::{Change, Head, State, Table, own_pid},
+};
+use crate::system::store::{self, MAX_GUARDED, StoreError, Turn};
+
+/// A step that was undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// Its number.
+    pub id: i64,
+    /// When it was done.
+    pub at: Timestamp,
+    /// The tool that did it.
+    pub tool: String,
+    /// What it said it did.
+    pub say: Option<String>,
+    /// The files that are as before now.
+    pub files: Vec<PathBuf>,
+}
+
+/// Undoes a step: looks at every file first, then writes. The caller has the turn.
+pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> {
+    let head = table.undoable(id)?.ok_or(JournalError::Nothing)?;
+    let what = head.say.clone().unwrap_or_else(|| head.tool.clone());
+    let changes = table.changes(head.id)?.into_iter().map(|(_, change)| change);
+    let backwards = inverse(changes.collect());
+    for change in &backwards {
+        if current(&change.path)? != change.before {
+            return Err(JournalError::Since {
+                what,
+                path: change.path.clone(),
+            });
+        }
+    }
+    let undoing = table.begin_undo(head.id, &backwards, Timestamp::now())?;
+    for change in &backwards {
+        if let Err(error) = apply(change) {
+            return Err(abandon(table, undoing, &backwards, error));
+        }
+    }
+    table.close_undo(undoing, head.id, &what)?;
+    Ok(Undone {
+        id: head.id,
+        at: head.at,
+        tool: head.tool,
+        say: head.say,
+        files: backwards.into_iter().map(|change| change.path).collect(),
+    })
+}
+
+/// Puts back what an undo that failed half-way has changed. What cannot be put back stays in the journal as an open
+/// step, which the next opening finishes.
+fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalError) -> JournalError {
+    for change in changes.iter().rev() {
+        let Ok(now) = current(&change.path) else {
+            return error;
+        };
+        if now == change.after && now != change.before && apply(&reversed(change)).is_err() {
+            return error;
+        }
+    }
+    let withdrawn = table.changes(undoing).and_then(|rows| {
+        rows.into_iter().try_for_each(|(row, _)| table.withdraw(row))?;
+        table.close(undoing, State::Done, None)
+    });
+    if let Err(error) = withdrawn {
+        tracing::warn!(%error, "an undo that failed stays in the journal");
+    }
+    error
+}
+
+/// Settles steps whose process is gone. A write that did not happen is struck out; one that did stands and can be
+/// undone. An undo is finished.
+pub fn settle(table: &mut Table, state: &Path) -> Result<(), JournalError> {
+    let gone = |table: &mut Table| -> rusqlite::Result<Vec<Head>> {
+        Ok(table
+            .open_steps()?
+            .into_iter()
+            .filter(|head| !is_alive(head))
+            .collect())
+    };
+    if gone(table)?.is_empty() {
+        return Ok(());
+    }
+    let _turn = Turn::take(state)?;
+    // Read again, because another process may have settled them while we waited.
+    for head in gone(table)? {
+        let changes = table.changes(head.id)?;
+        sweep(&changes);
+        match head.undoes {
+            Some(undone) => {
+                for (row, change) in changes {
+                    let now = current(&change.path)?;
+                    if now == change.before && now != change.after {
+                        apply(&change)?;
+                    } else if now != change.after {
+                        // Something else wrote there since; its version stays.
+                        table.withdraw(row)?;
+                    }
+                }
+                let what = head.say.unwrap_or(head.tool);
+                table.close_undo(head.id, undone, &what)?;
+            }
+            None => {
+                // Writes come one after the other, so only the last can be missing.
+                if let Some((row, last)) = changes.last() {
+                    let now = current(&last.path)?;
+                    if now == last.before && now != last.after {
+                        table.withdraw(*row)?;
+                    }
+                }
+                table.close(head.id, State::Done, None)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a change if the file is as it was before.
+pub fn apply(change: &Change) -> Result<(), JournalError> {
+    let path = &change.path;
+    match (&change.before, &change.after) {
+        (None, Some(after)) => {
+            if let Some(folder) = path.parent() {
+                store::make_folder(folder)?;
+            }
+            store::create_new(path, after)?;
+            if let Some(mode) = change.mode {
+                let mode = fs::Permissions::from_mode(mode);
+                fs::set_permissions(path, mode).map_err(|e| StoreError::of(path, e))?;
+            }
+        }
+        (Some(before), Some(after)) => store::replace_known(path, before, after)?,
+        (Some(before), None) => store::remove_known(path, before)?,
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// The permissions of a file that is there.
+pub fn mode(path: &Path) -> Option<u32> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    meta.is_file().then(|| meta.mode() & 0o777)
+}
+
+/// What undoes these changes: the last first, and several changes of one file as one.
+fn inverse(changes: Vec<Change>) -> Vec<Change> {
+    let mut backwards: Vec<Change> = Vec::new();
+    for change in changes.into_iter().rev() {
+        let reversed = reversed(&change);
+        match backwards.iter_mut().find(|known| known.path == change.path) {
+            Some(known) => {
+                known.after = reversed.after;
+                known.mode = reversed.mode;
+            }
+            None => backwards.push(reversed),
+        }
+    }
+    backwards
+}
+
+fn reversed(change: &Change) -> Change {
+    Change {
+        path: change.path.clone(),
+        before: change.after.clone(),
+        after: change.before.clone(),
+        mode: change.mode,
+    }
+}
+
+fn current(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match store::read_bounded(path, MAX_GUARDED) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// When this process first had a journal.
+static STARTED: LazyLock<i64> = LazyLock::new(|| Timestamp::now().as_millisecond());
+
+/// Remembers that steps of this process begin from now on.
+pub fn note_start() {
+    LazyLock::force(&STARTED);
+}
+
+/// Whether the step's process may still write. Numbers of processes are given anew, so the time is looked at as well:
+/// ours cannot have begun before we did, and no tool runs for an hour.
+fn is_alive(head: &Head) -> bool {
+    if head.owner == own_pid() {
+        return head.at.as_millisecond() >= *STARTED;
+    }
+    let old = Timestamp::now().duration_since(head.at) > SignedDuration::from_hours(1);
+    let pid = i32::try_from(head.owner).ok().and_then(Pid::from_raw);
+    !old && pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// Removes temporary files that a kill left beside these. One that holds anything else than what was to be written
+/// or replaced may be another program's work, and stays.
+fn sweep(changes: &[(i64, Change)]) {
+    let mut folders: Vec<&Path> = changes.iter().filter_map(|(_, c)| c.path.parent()).collect();
+    folders.sort();
+    folders.dedup();
+    let known = |bytes: &[u8]| {
+        let sides = changes
+            .iter()
+            .flat_map(|(_, c)| [c.before.as_deref(), c.after.as_deref()]);
+        sides.flatten().any(|side| side.starts_with(bytes))
+    };
+    for folder in folders {
+        if let Err(error) = store::sweep(folder, known) {
+            tracing::warn!(%error, "temporary files stay");
+        }
+    }
+}
