@@ -2,7 +2,7 @@
 //!
 //! Text becomes tokens (`lexer`, `words`), tokens become an expression that knows nothing of today (`grammar`, `days`,
 //! `periods`, `clock`, `amount`; `expr` is its shape), and the expression becomes values for a given now (`value`, `calendar`,
-//! `span`). A new kind of expression is
+//! `span`). What comes back has a parser (`repeat`) and an evaluation (`rule`) of its own. A new kind of expression is
 //! one parser in `grammar` and one arm in `value`.
 
 mod words;
@@ -13,10 +13,12 @@ mod clock;
 mod expr;
 mod days;
 mod periods;
+mod repeat;
 mod grammar;
 mod value;
 mod calendar;
 mod span;
+mod rule;
 
 use jiff::{
     Span, SpanFieldwise, Zoned,
@@ -94,6 +96,17 @@ pub enum When {
         /// The nominal length: a day has 24 hours, a month 30 days, a year 365.
         seconds: i64,
     },
+    /// Again and again.
+    Recurrence {
+        /// The value of an RFC 5545 `RRULE`: `FREQ=WEEKLY;BYDAY=MO`. Its `UNTIL` is a date where `all_day`, else UTC.
+        rrule: String,
+        /// The first occurrence that is not over: the `DTSTART`, in the zone of now; of a whole day its first moment.
+        first: Zoned,
+        /// Whether it is whole days, since no time of day was said.
+        all_day: bool,
+        /// How long each occurrence lasts, where that was said ("from nine to ten", "for an hour", "every morning").
+        seconds: Option<i64>,
+    },
 }
 
 /// What the clocks did at a resolved moment.
@@ -157,7 +170,7 @@ impl Resolved {
 
 impl When {
     /// The stretch of time that this covers in the zone of `now`: a day is a day long, a moment is empty, a bare time
-    /// is its next occurrence, a duration begins now.
+    /// is its next occurrence, a duration begins now, of what comes back it is the first.
     pub fn stretch(&self, now: &Zoned) -> Option<(Option<Zoned>, Option<Zoned>)> {
         let zone = now.time_zone();
         match self {
@@ -177,6 +190,19 @@ impl When {
             When::DateTime { at, .. } => Some((Some(at.clone()), Some(at.clone()))),
             When::Range { start, end } => Some((start.clone(), end.clone())),
             When::Duration { span, .. } => Some((Some(now.clone()), Some(now.checked_add(span.0).ok()?))),
+            When::Recurrence {
+                first,
+                all_day,
+                seconds,
+                ..
+            } => {
+                let end = match seconds {
+                    Some(seconds) => first.checked_add(Span::new().try_seconds(*seconds).ok()?).ok()?,
+                    None if *all_day => day_start(first.date().tomorrow().ok()?, zone)?,
+                    None => first.clone(),
+                };
+                Some((Some(first.clone()), Some(end)))
+            }
         }
     }
 }

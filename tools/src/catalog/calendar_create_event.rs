@@ -157,6 +157,12 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<NewEvent, ToolError> {
     let no_start = || ToolError::tell(format!("When does {title} start?"));
     let (mut from, mut to) = match &start {
         When::Duration { .. } => return Err(no_start()),
+        // One event in place of many would be a quiet mistake.
+        When::Recurrence { .. } => {
+            return Err(ToolError::tell(
+                "I can only create single events, not ones that repeat. Which day shall it be?",
+            ));
+        }
         other => other.stretch(now).ok_or_else(outside)?,
     };
     let mut all_day = matches!(start, When::Date(_)) || is_days(&from, &to);
@@ -282,6 +288,15 @@ mod tests {
     /// The context is of Monday 23 November 2026, 09:30 in Berlin.
     async fn add(ctx: &Ctx, args: Value) -> Result<Output, ToolError> {
         run("calendar.create_event", args, ctx).await
+    }
+
+    #[tokio::test]
+    async fn what_repeats_is_refused_rather_than_put_down_once() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        let args = json!({"title": "Gym", "start": "every monday at six pm"});
+        let text = told(run("calendar.create_event", args, &ctx).await);
+        assert!(text.contains("not ones that repeat"), "{text}");
     }
 
     #[tokio::test]

@@ -56,6 +56,21 @@ impl<'a> Cursor<'a> {
             .is_some()
     }
 
+    /// Takes everything up to one of these words.
+    pub fn take_until(&mut self, stop: &[&str]) -> &'a [Token] {
+        let rest = self.tokens.get(self.at..).unwrap_or_default();
+        let stops = |t: &Token| matches!(t, Token::Word(word) if stop.contains(&word.as_str()));
+        let end = rest.iter().position(stops).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Leaves out so many tokens, if there are as many.
+    pub fn skip(&mut self, count: usize) -> Option<()> {
+        self.at = self.at.checked_add(count).filter(|at| *at <= self.tokens.len())?;
+        Some(())
+    }
+
     pub fn sign(&mut self, any: &[char]) -> Option<char> {
         let Token::Sign(sign) = self.peek()? else {
             return None;

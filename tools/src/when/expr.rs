@@ -15,6 +15,63 @@ pub enum Expr {
     One(Parts),
     /// From one to the other.
     Between(Parts, Parts),
+    /// Again and again.
+    Again(Box<Repeat>),
+}
+
+/// What comes back, in the terms of RFC 5545.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeat {
+    /// Minute, hour, day, week, month or year.
+    pub unit: Option<Unit>,
+    pub interval: u32,
+    pub weekdays: Vec<Weekday>,
+    /// Weekdays that it leaves out; none once it is parsed.
+    pub without: Vec<Weekday>,
+    /// Which of the weekday in a month, from the end when negative.
+    pub nth: Option<i32>,
+    /// `nth` counts all of the weekdays together: "the last weekday of the month".
+    pub one_of: bool,
+    /// "every second tuesday" may count tuesdays rather than those of a month.
+    pub counted: bool,
+    pub month: Option<i8>,
+    /// Day of the month, from the end when negative.
+    pub day: Option<i8>,
+    pub clock: Option<Clock>,
+    /// When it ends on its day.
+    pub end: Option<Clock>,
+    pub part: Option<Part>,
+    /// How long each takes, or, of whole days, for how long it goes on.
+    pub length: Option<Amount>,
+    pub count: Option<u32>,
+    pub since: Option<Expr>,
+    pub until: Option<Expr>,
+    /// "this week": only what lies in it.
+    pub window: Option<Period>,
+}
+
+impl Default for Repeat {
+    fn default() -> Repeat {
+        Repeat {
+            unit: None,
+            interval: 1,
+            weekdays: Vec::new(),
+            without: Vec::new(),
+            nth: None,
+            one_of: false,
+            counted: false,
+            month: None,
+            day: None,
+            clock: None,
+            end: None,
+            part: None,
+            length: None,
+            count: None,
+            since: None,
+            until: None,
+            window: None,
+        }
+    }
 }
 
 /// The pieces of a time, in whatever order they were said.
@@ -36,6 +93,19 @@ pub struct Parts {
     /// A number that says not what it counts.
     pub bare: Option<u32>,
     pub bound: Option<Bound>,
+}
+
+impl Parts {
+    /// Whether nothing but a time of day was said.
+    pub fn only_hours(&self) -> bool {
+        let hours = Parts {
+            clock: self.clock,
+            bare: self.bare,
+            part: self.part,
+            ..Parts::default()
+        };
+        *self == hours && (self.clock.is_some() || self.bare.is_some())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,12 +9,17 @@ use super::{
     days,
     expr::{Bound, Day, Direction, Edge, Expr, Parts, Period},
     lexer::Token,
-    periods,
+    periods, repeat,
     words::{self, Part, Rel},
 };
 
 /// Parses all tokens.
 pub fn parse(tokens: &[Token], hint: Hint) -> Option<Expr> {
+    repeat::repeat(tokens).or_else(|| plain(tokens, hint))
+}
+
+/// Parses all tokens as something that happens once.
+pub fn plain(tokens: &[Token], hint: Hint) -> Option<Expr> {
     if hint == Hint::Length
         && let Some(amount) = length(tokens)
     {

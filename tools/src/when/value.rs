@@ -10,7 +10,7 @@ use super::{
     clock::Clock,
     day_start,
     expr::{Bound, Day, Direction, Edge, Expr, Parts, Period},
-    in_zone, span,
+    in_zone, rule, span,
     words::{Part, Unit},
 };
 
@@ -53,6 +53,7 @@ pub fn evaluate(expression: &Expr, env: &Env) -> Option<Vec<When>> {
     match expression {
         Expr::One(parts) => one(parts, env),
         Expr::Between(start, end) => span::between(start, end, env),
+        Expr::Again(repeat) => rule::readings(repeat, env),
     }
 }
 

@@ -103,6 +103,41 @@ pub fn weekday(word: &str) -> Option<Weekday> {
     })
 }
 
+/// Words that name several weekdays at once.
+pub fn weekday_set(word: &str) -> Option<Vec<Weekday>> {
+    let from_monday = |days| Weekday::Monday.cycle_forward().take(days).collect();
+    Some(match word {
+        "weekday" | "weekdays" | "workday" | "workdays" => from_monday(5),
+        "weekends" => vec![Weekday::Saturday, Weekday::Sunday],
+        _ => return None,
+    })
+}
+
+/// How often, in one word; with its interval.
+pub fn adverb(word: &str) -> Option<(Unit, u32)> {
+    Some(match word {
+        "hourly" => (Unit::Hour, 1),
+        "daily" | "nightly" => (Unit::Day, 1),
+        "weekly" => (Unit::Week, 1),
+        "biweekly" | "fortnightly" => (Unit::Week, 2),
+        "monthly" => (Unit::Month, 1),
+        "bimonthly" => (Unit::Month, 2),
+        "quarterly" => (Unit::Month, 3),
+        "yearly" | "annually" => (Unit::Year, 1),
+        _ => return None,
+    })
+}
+
+/// Whether a word says that something comes back.
+pub fn recurs(word: &str) -> bool {
+    const WEEKDAYS: &str = "mondays tuesdays wednesdays thursdays fridays saturdays sundays";
+    matches!(
+        word,
+        "every" | "each" | "once" | "alternate" | "weekdays" | "workdays" | "weekends"
+    ) || adverb(word).is_some()
+        || WEEKDAYS.split(' ').any(|w| w == word)
+}
+
 pub fn unit(word: &str) -> Option<Unit> {
     let word = word.strip_suffix("'s").unwrap_or(word).trim_end_matches('\'');
     Some(match word {
