@@ -5,6 +5,7 @@ pub mod journal;
 pub mod plain;
 pub mod speech;
 pub mod heard;
+pub mod lines;
 pub mod vdir;
 pub mod calendar;
 pub mod contacts;
