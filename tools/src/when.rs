@@ -11,6 +11,7 @@ mod cursor;
 mod amount;
 mod clock;
 mod expr;
+mod holidays;
 mod days;
 mod periods;
 mod repeat;
@@ -32,7 +33,7 @@ pub const MAX_CHARS: usize = 200;
 /// Resolves what somebody said, or an ISO 8601 text, against `now` and its zone.
 ///
 /// # Errors
-/// `TooLong`, `NotATime` for words that are not (only) a time, `NoSuchDate` for a day that does not exist or lies
+/// `TooLong`, `NotATime` for words that are not (only) a time, `Unsettled` for "this summer", `NoSuchDate` for a day that does not exist or lies
 /// outside the calendar.
 pub fn resolve(text: &str, now: &Zoned, hint: Hint) -> Result<Resolved, WhenError> {
     let text = text.trim();
@@ -45,6 +46,9 @@ pub fn resolve(text: &str, now: &Zoned, hint: Hint) -> Result<Resolved, WhenErro
     let not_a_time = || WhenError::NotATime(text.to_owned());
     let tokens = lexer::tokens(text).ok_or_else(not_a_time)?;
     let expression = grammar::parse(&tokens, hint).ok_or_else(not_a_time)?;
+    if expression.unsettled() {
+        return Err(WhenError::Unsettled(text.to_owned()));
+    }
     let mut values = value::evaluate(&expression, &value::Env { now, hint })
         .ok_or_else(|| WhenError::NoSuchDate(text.to_owned()))?;
     if values.is_empty() {
@@ -153,6 +157,9 @@ pub enum WhenError {
     /// The words are not a time, or not only.
     #[error("I do not understand the time \"{0}\".")]
     NotATime(String),
+    /// A season, a school year, a fiscal year.
+    #[error("\"{0}\" is not the same for everybody. Say from which day to which.")]
+    Unsettled(String),
     /// The day does not exist.
     #[error("There is no such date as \"{0}\".")]
     NoSuchDate(String),

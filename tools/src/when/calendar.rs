@@ -8,6 +8,7 @@ use jiff::{
 use super::{
     Hint,
     expr::{Day, Direction, Edge, Period, Year},
+    holidays::{Holiday, Rule},
     value::Env,
     words::{Rel, Unit},
 };
@@ -45,6 +46,23 @@ pub fn days(day: &Day, env: &Env) -> Option<Vec<Date>> {
         Day::NthOf { nth, within } => periods(within, env)?
             .into_iter()
             .filter_map(|stretch| nth_from(stretch, *nth, |_| true))
+            .collect(),
+        Day::Holiday {
+            holiday,
+            rel,
+            year,
+            shift,
+        } => holidays(holiday, *rel, *year, *shift, env),
+        Day::By { weekday, day } => {
+            let unit = by_unit(day);
+            days(day, env)?
+                .into_iter()
+                .filter_map(|date| weekday_by(date, *weekday, unit))
+                .collect()
+        }
+        Day::Business { count, from } => days(from, env)?
+            .into_iter()
+            .filter_map(|date| business_day(date, *count))
             .collect(),
         Day::Away {
             amount,
@@ -96,6 +114,7 @@ pub fn periods(period: &Period, env: &Env) -> Option<Vec<Stretch>> {
             }]
         }
         Period::Month { rel, month, year } => months(*rel, *month, *year, env)?,
+        Period::Unsettled => return None,
         Period::Year(year) => vec![years(*year, 1)?],
         Period::Slice { nth, of, year } => {
             let months = 12 / i64::from(*of);
@@ -110,6 +129,35 @@ pub fn periods(period: &Period, env: &Env) -> Option<Vec<Stretch>> {
             vec![(start, plus_days(start, 7)?)]
         }
         Period::WeekOf(day) => days(day, env)?.into_iter().filter_map(week_of).collect(),
+        Period::WeekendOf(day) => days(day, env)?.into_iter().filter_map(weekend_of).collect(),
+        Period::Business { count, direction } => {
+            let end = match direction {
+                Direction::Ahead => business_day(today, *count)?,
+                Direction::Back => business_day(today, -*count)?,
+            };
+            vec![match direction {
+                Direction::Ahead if env.generous() => (today, end.tomorrow().ok()?),
+                Direction::Ahead => (today.tomorrow().ok()?, end.tomorrow().ok()?),
+                Direction::Back => (end, today),
+            }]
+        }
+        Period::Near {
+            amount,
+            direction,
+            from,
+        } => {
+            let span = amount.span()?;
+            let from = match from {
+                Some(day) => days(day, env)?,
+                None => vec![today],
+            };
+            from.into_iter()
+                .filter_map(|date| match direction {
+                    Direction::Ahead => Some((date, date.checked_add(span).ok()?)),
+                    Direction::Back => Some((date.checked_sub(span).ok()?, date)),
+                })
+                .collect()
+        }
         Period::Nth {
             nth,
             unit,
@@ -124,6 +172,84 @@ pub fn periods(period: &Period, env: &Env) -> Option<Vec<Stretch>> {
             .filter_map(|stretch| piece(*edge, stretch, today))
             .collect(),
     })
+}
+
+/// A holiday's days: by each rule the nearest ahead and behind.
+fn holidays(holiday: &Holiday, rel: Option<Rel>, year: Option<Year>, shift: i32, env: &Env) -> Vec<Date> {
+    let today = env.today();
+    let in_year = |rule: &Rule, year: i16| plus_days(rule.in_year(year)?, i64::from(shift));
+    let of_rule = |rule: &Rule| -> Vec<Date> {
+        if let Some(year) = year.or((rel == Some(Rel::This)).then_some(Year::Rel(Rel::This))) {
+            return in_year(rule, year_of(year, today)).into_iter().collect();
+        }
+        let near = |by: i16| in_year(rule, today.year().checked_add(by)?);
+        let ahead = (-1..=2).filter_map(near).filter(|d| *d > today);
+        let ahead: Vec<Date> = ahead.take(2).collect();
+        let on = (0..=1).filter_map(near).find(|d| *d == today);
+        let behind = (-2..=1).filter_map(near).filter(|d| *d < today).next_back();
+        match rel {
+            // "next christmas", said in summer: some mean the one after the coming one.
+            Some(Rel::Next) => ahead,
+            Some(Rel::Coming) => ahead.into_iter().take(1).collect(),
+            Some(Rel::Last | Rel::Past) => behind.into_iter().collect(),
+            _ if env.hint == Hint::Past => behind.into_iter().chain(on).chain(ahead).take(2).collect(),
+            _ => on.into_iter().chain(ahead).take(1).chain(behind).collect(),
+        }
+    };
+    let readings: Vec<Vec<Date>> = holiday.rules.iter().map(of_rule).collect();
+    let longest = readings.iter().map(Vec::len).max().unwrap_or(0);
+    // What another country means by the name comes before what this one means in another year.
+    (0..longest)
+        .flat_map(|at| readings.iter().filter_map(move |dates| dates.get(at).copied()))
+        .collect()
+}
+
+/// What an amount away was counted in.
+fn by_unit(day: &Day) -> Unit {
+    match day {
+        Day::Away { amount, .. } if amount.years != 0.0 || amount.months != 0.0 => Unit::Month,
+        Day::Away { amount, .. } if amount.days % 7.0 == 0.0 => Unit::Week,
+        _ => Unit::Day,
+    }
+}
+
+/// The weekday of the same week, the first after months, and the nearest to days.
+fn weekday_by(date: Date, weekday: Weekday, unit: Unit) -> Option<Date> {
+    let ahead = i64::from(date.weekday().until(weekday));
+    match unit {
+        Unit::Week => plus_days(week_of(date)?.0, i64::from(weekday.to_monday_zero_offset())),
+        Unit::Month => plus_days(date, ahead),
+        _ => plus_days(date, if ahead > 3 { ahead - 7 } else { ahead }),
+    }
+}
+
+/// So many business days after a day, before it when negative. Holidays differ by country and are not left out.
+fn business_day(date: Date, count: i32) -> Option<Date> {
+    let step = i64::from(count.signum());
+    let mut left = count.unsigned_abs();
+    let mut date = date;
+    while left > 0 {
+        date = plus_days(date, step)?;
+        if !matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday) {
+            left -= 1;
+        }
+    }
+    Some(date)
+}
+
+/// The weekend by a day: with it where it lies beside one, or with one day between them.
+fn weekend_of(date: Date) -> Option<Stretch> {
+    let (first, length) = match date.weekday() {
+        Weekday::Thursday => (0, 4),
+        Weekday::Friday => (0, 3),
+        Weekday::Saturday => (0, 2),
+        Weekday::Sunday => (-1, 2),
+        Weekday::Monday => (-2, 3),
+        Weekday::Tuesday => (-3, 4),
+        Weekday::Wednesday => (3, 2),
+    };
+    let start = plus_days(date, first)?;
+    Some((start, plus_days(start, length)?))
 }
 
 fn weekdays(rel: Option<Rel>, weekday: Weekday, env: &Env) -> Option<Vec<Date>> {

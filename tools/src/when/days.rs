@@ -2,7 +2,8 @@
 
 use super::{
     cursor::Cursor,
-    expr::Day,
+    expr::{Day, Year},
+    holidays,
     lexer::{Number, Token},
     periods,
     words::{self, Part, Rel},
@@ -12,6 +13,7 @@ use super::{
 pub fn day(c: &mut Cursor) -> Option<Day> {
     c.eat(&["the"]);
     c.attempt(near)
+        .or_else(|| c.attempt(holiday))
         .or_else(|| c.attempt(weekday))
         .or_else(|| c.attempt(dated))
         .or_else(|| c.attempt(day_of_month))
@@ -54,6 +56,25 @@ pub fn place(c: &mut Cursor) -> Option<i32> {
         return Some(-nth);
     }
     Some(nth)
+}
+
+/// "christmas", "next easter", "thanksgiving 2027", "new year's eve of this year".
+pub fn holiday(c: &mut Cursor) -> Option<Day> {
+    c.eat(&["the"]);
+    let rel = c.word(words::relation);
+    let (holiday, shift) = holidays::holiday(c)?;
+    let year = c.attempt(|c| {
+        if c.clone().eat(&["this", "next", "last", "of", "in"]) {
+            return periods::of_year(c);
+        }
+        following_year(c).map(Year::Number)
+    });
+    Some(Day::Holiday {
+        holiday,
+        rel,
+        year,
+        shift,
+    })
 }
 
 fn near(c: &mut Cursor) -> Option<Day> {
@@ -290,7 +311,8 @@ fn four(number: Number) -> Option<i16> {
     i16::try_from(number.value).ok()
 }
 
-fn any_year(number: Number) -> Option<i16> {
+/// A year of two or four digits.
+pub fn any_year(number: Number) -> Option<i16> {
     if number.digits == 4 {
         four(number)
     } else {

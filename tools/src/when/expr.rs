@@ -5,6 +5,7 @@ use jiff::civil::Weekday;
 use super::{
     amount::Amount,
     clock::Clock,
+    holidays::Holiday,
     words::{Part, Rel, Unit},
 };
 
@@ -163,6 +164,23 @@ pub enum Day {
         nth: i32,
         within: Box<Period>,
     },
+    /// "christmas", "easter 2027", "last thanksgiving"; an eve is a day before.
+    Holiday {
+        holiday: &'static Holiday,
+        rel: Option<Rel>,
+        year: Option<Year>,
+        shift: i32,
+    },
+    /// "in two months on a tuesday": the weekday by that day.
+    By {
+        weekday: Weekday,
+        day: Box<Day>,
+    },
+    /// "in three business days": Monday to Friday.
+    Business {
+        count: i32,
+        from: Box<Day>,
+    },
     /// "three weeks from tomorrow".
     Away {
         amount: Amount,
@@ -213,6 +231,21 @@ pub enum Period {
         year: Option<Year>,
     },
     WeekOf(Box<Day>),
+    /// "this summer", "the fiscal year": known, but not the same for everybody.
+    Unsettled,
+    /// "labor day weekend": with the day off beside it.
+    WeekendOf(Box<Day>),
+    /// "the next four business days".
+    Business {
+        count: i32,
+        direction: Direction,
+    },
+    /// "less than three days after tomorrow": between the day and so long before or after it.
+    Near {
+        amount: Amount,
+        direction: Direction,
+        from: Option<Box<Day>>,
+    },
     /// "third week of january", "last 3 weeks of this year".
     Nth {
         nth: i32,
@@ -225,6 +258,31 @@ pub enum Period {
         edge: Edge,
         of: Box<Period>,
     },
+}
+
+impl Expr {
+    /// Whether it names a stretch that begins at another day for everybody.
+    pub fn unsettled(&self) -> bool {
+        let of = |parts: &Parts| parts.period.as_ref().is_some_and(Period::unsettled);
+        match self {
+            Expr::One(parts) => of(parts),
+            Expr::Between(start, end) => of(start) || of(end),
+            Expr::Again(repeat) => [&repeat.since, &repeat.until]
+                .into_iter()
+                .flatten()
+                .any(Expr::unsettled),
+        }
+    }
+}
+
+impl Period {
+    fn unsettled(&self) -> bool {
+        match self {
+            Period::Unsettled => true,
+            Period::Nth { within, .. } | Period::Edge { of: within, .. } => within.unsettled(),
+            _ => false,
+        }
+    }
 }
 
 /// A year by number or by its place.

@@ -158,6 +158,23 @@ fn parts(tokens: &[Token]) -> Option<Parts> {
 
 /// Takes one piece into its slot.
 fn piece(c: &mut Cursor, parts: &mut Parts) -> Option<()> {
+    if let Some(period) = c.attempt(periods::by_holiday) {
+        return put(&mut parts.period, period);
+    }
+    if let Some((far, amount, direction, from)) = c.attempt(compared) {
+        if !far {
+            return put(&mut parts.period, periods::near(amount, direction, from));
+        }
+        let bound = match direction {
+            Direction::Ahead => Bound::After,
+            Direction::Back => Bound::Before,
+        };
+        put(&mut parts.bound, bound)?;
+        return put_away(parts, amount, direction, from);
+    }
+    if let Some(day) = c.attempt(business) {
+        return put_day(parts, day);
+    }
     if let Some(period) = c.attempt(periods::edged) {
         return put(&mut parts.period, period);
     }
@@ -181,17 +198,7 @@ fn piece(c: &mut Cursor, parts: &mut Parts) -> Option<()> {
         return Some(());
     }
     if let Some((amount, direction, from)) = c.attempt(away) {
-        return match from {
-            Some(from) => put(
-                &mut parts.day,
-                Day::Away {
-                    amount,
-                    direction,
-                    from: Box::new(from),
-                },
-            ),
-            None => put(&mut parts.away, (amount, direction)),
-        };
+        return put_away(parts, amount, direction, from);
     }
     if let Some(period) = c.attempt(periods::counted) {
         return put(&mut parts.period, period);
@@ -289,10 +296,90 @@ fn put<T>(slot: &mut Option<T>, value: T) -> Option<()> {
     Some(())
 }
 
+fn put_away(parts: &mut Parts, amount: Amount, direction: Direction, from: Option<Day>) -> Option<()> {
+    match from {
+        Some(from) => put_day(
+            parts,
+            Day::Away {
+                amount,
+                direction,
+                from: Box::new(from),
+            },
+        ),
+        None => put(&mut parts.away, (amount, direction)),
+    }
+}
+
+/// "more than two weeks before easter", "less than an hour ago"; the first says whether it is farther off.
+fn compared(c: &mut Cursor) -> Option<(bool, Amount, Direction, Option<Day>)> {
+    let no = c.eat(&["no"]);
+    let far = if c.eat_all(&["at", "least"]) || c.eat(&["over"]) {
+        true
+    } else if c.eat_all(&["at", "most"]) || c.eat(&["under", "within"]) {
+        false
+    } else {
+        let more = c.word(|w| match w {
+            "more" | "longer" => Some(true),
+            "less" | "fewer" => Some(false),
+            _ => None,
+        })?;
+        c.eat(&["than"]).then_some(more != no)?
+    };
+    let (amount, direction, from) = away(c)?;
+    Some((far, amount, direction, from))
+}
+
+/// "in three business days", "five working days after easter", "two business days ago".
+fn business(c: &mut Cursor) -> Option<Day> {
+    let announced = c.eat(&["in"]);
+    let count = periods::business_days(c)?;
+    let today = Box::new(Day::Shift(0));
+    if c.eat(&["ago", "back"]) {
+        return Some(Day::Business {
+            count: -count,
+            from: today,
+        });
+    }
+    let sign = c.word(|w| match w {
+        "from" | "after" => Some(1),
+        "before" => Some(-1),
+        _ => None,
+    });
+    let Some(sign) = sign else {
+        let later = c.eat(&["later", "hence"]) || announced;
+        return later.then_some(Day::Business { count, from: today });
+    };
+    let from = if c.eat(&["now"]) {
+        today
+    } else {
+        Box::new(days::day(c)?)
+    };
+    Some(Day::Business {
+        count: sign * count,
+        from,
+    })
+}
+
 /// "tue may 9": the date says more than the weekday beside it.
 fn put_day(parts: &mut Parts, day: Day) -> Option<()> {
     match (&parts.day, &day) {
-        (Some(Day::Weekday { .. }), Day::Numbered { .. }) => parts.day = Some(day),
+        (Some(Day::Weekday { .. }), Day::Numbered { .. } | Day::Holiday { .. }) => parts.day = Some(day),
+        (Some(Day::Holiday { .. }), Day::Weekday { rel: None, .. }) => {}
+        // "sunday three weeks after january 15th", "two months from today on a tuesday".
+        (Some(Day::Weekday { rel: None, weekday }), Day::Away { .. }) => {
+            parts.day = Some(Day::By {
+                weekday: *weekday,
+                day: Box::new(day),
+            });
+        }
+        (Some(Day::Away { .. }), Day::Weekday { rel: None, weekday }) => {
+            let weekday = *weekday;
+            let away = parts.day.take()?;
+            parts.day = Some(Day::By {
+                weekday,
+                day: Box::new(away),
+            });
+        }
         (Some(Day::Numbered { .. } | Day::Shift(_)), Day::Weekday { rel: None, .. }) => {}
         _ => return put(&mut parts.day, day),
     }
@@ -333,11 +420,13 @@ fn bound(c: &mut Cursor) -> Option<Bound> {
         c.attempt(|c| {
             let no = c.eat(&["no"]);
             let later = c.word(|w| match w {
-                "later" => Some(true),
-                "earlier" | "sooner" => Some(false),
+                "later" | "greater" | "more" => Some(true),
+                "earlier" | "sooner" | "less" => Some(false),
                 _ => None,
             })?;
             c.eat(&["than"]).then_some(())?;
+            // "more than two hours" is a length.
+            c.clone().attempt(amount::amount).is_none().then_some(())?;
             Some(match (no, later) {
                 (true, true) => Bound::Until,
                 (true, false) => Bound::Since,

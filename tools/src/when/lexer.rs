@@ -9,7 +9,7 @@ pub enum Token {
     Number(Number),
     /// A word in lower case.
     Word(String),
-    /// One of `: . / - , + =`.
+    /// One of `: . / - ,`.
     Sign(char),
 }
 
@@ -68,6 +68,13 @@ fn split(text: &str) -> Option<Vec<Token>> {
             }
             ':' | '.' | '/' | '-' | ',' => out.push(Token::Sign(c)),
             '–' | '—' | '~' => out.push(Token::Sign('-')),
+            // As models and forms write bounds: "> 2019", ">= 2019".
+            '<' | '>' => out.push(Token::Word(if c == '<' { "before" } else { "after" }.to_owned())),
+            '=' => match out.last_mut() {
+                Some(Token::Word(bound)) if bound == "before" => *bound = "until".to_owned(),
+                Some(Token::Word(bound)) if bound == "after" => *bound = "since".to_owned(),
+                _ => return None,
+            },
             '(' | ')' | '"' | '?' | '!' | ';' => {
                 glued = false;
                 continue;

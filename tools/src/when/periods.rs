@@ -4,7 +4,7 @@ use super::{
     amount::{self, Amount},
     cursor::Cursor,
     days,
-    expr::{Direction, Edge, Period, Year},
+    expr::{Day, Direction, Edge, Period, Year},
     lexer::Token,
     words::{self, Rel, Unit},
 };
@@ -19,7 +19,8 @@ pub fn period(c: &mut Cursor) -> Option<Period> {
 /// A period that is not a piece of another.
 pub fn edgeless(c: &mut Cursor) -> Option<Period> {
     c.eat(&["the"]);
-    c.attempt(week_of)
+    c.attempt(unsettled)
+        .or_else(|| c.attempt(week_of))
         .or_else(|| c.attempt(slice))
         .or_else(|| c.attempt(month))
         .or_else(|| c.attempt(years))
@@ -43,6 +44,9 @@ pub fn counted(c: &mut Cursor) -> Option<Period> {
         let direction = direction(rel)?;
         if let Some(period) = c.attempt(|c| aligned(c, direction)) {
             return Some(period);
+        }
+        if let Some(count) = c.attempt(business_days) {
+            return Some(Period::Business { count, direction });
         }
         let amount = match c.attempt(amount::amount) {
             Some(amount) => amount,
@@ -71,6 +75,14 @@ pub fn counted(c: &mut Cursor) -> Option<Period> {
     let direction = direction(c.word(words::relation)?)?;
     let amount = Amount::of(count, c.unit()?);
     Some(Period::Span { amount, direction })
+}
+
+/// "four business days".
+pub fn business_days(c: &mut Cursor) -> Option<i32> {
+    let count = c.number(|n| !n.ordinal && (1..=1000).contains(&n.value))?.value;
+    c.eat(&["business", "working", "work"]).then_some(())?;
+    c.eat(&["day", "days"]).then_some(())?;
+    i32::try_from(count).ok()
 }
 
 /// "the last two quarters": those are counted whole, as the calendar has them.
@@ -152,8 +164,59 @@ fn direction(rel: Rel) -> Option<Direction> {
     }
 }
 
-/// "the week of april 10th", "week 31".
+/// Seasons have dates, but not the same on both halves of the earth; other years begin where a school or firm says.
+fn unsettled(c: &mut Cursor) -> Option<Period> {
+    c.word(words::relation);
+    let season = c.eat(&["spring", "summer", "autumn", "fall", "winter"]);
+    if !season {
+        c.eat(&["school", "academic", "fiscal", "financial", "tax"])
+            .then_some(())?;
+        c.eat(&["year", "quarter"]).then_some(())?;
+    }
+    c.attempt(of_year);
+    Some(Period::Unsettled)
+}
+
+/// "labor day weekend", "christmas week".
+pub fn by_holiday(c: &mut Cursor) -> Option<Period> {
+    let mut day = days::holiday(c)?;
+    let weekend = c.eat(&["weekend"]);
+    (weekend || c.eat(&["week"])).then_some(())?;
+    if let Day::Holiday {
+        year: year @ None, ..
+    } = &mut day
+    {
+        *year = c.attempt(of_year);
+    }
+    let day = Box::new(day);
+    Some(if weekend {
+        Period::WeekendOf(day)
+    } else {
+        Period::WeekOf(day)
+    })
+}
+
+/// "less than three days after tomorrow", "within two weeks of easter": by its amount, direction and day.
+pub fn near(amount: Amount, direction: Direction, from: Option<Day>) -> Period {
+    if from.is_none() && !amount.whole_days() {
+        return Period::Span { amount, direction };
+    }
+    Period::Near {
+        amount,
+        direction,
+        from: from.map(Box::new),
+    }
+}
+
+/// "the week of april 10th", "the weekend of halloween", "week 31".
 fn week_of(c: &mut Cursor) -> Option<Period> {
+    if let Some(day) = c.attempt(|c| {
+        c.eat(&["weekend"]).then_some(())?;
+        c.eat(&["of"]).then_some(())?;
+        days::day(c)
+    }) {
+        return Some(Period::WeekendOf(Box::new(day)));
+    }
     c.eat(&["week"]).then_some(())?;
     if c.eat(&["of", "beginning", "commencing", "starting", "from"]) {
         c.eat(&["on"]);
@@ -225,7 +288,7 @@ fn slice(c: &mut Cursor) -> Option<Period> {
 }
 
 /// A year said with something: "of 2027", "-2027", "of next year".
-fn of_year(c: &mut Cursor) -> Option<Year> {
+pub fn of_year(c: &mut Cursor) -> Option<Year> {
     c.sign(&[',', '-', '/']);
     c.eat(&["of", "in"]);
     c.eat(&["the"]);
@@ -263,6 +326,11 @@ fn years(c: &mut Cursor) -> Option<Period> {
     }) {
         return Some(Period::Years { first, count: 10 });
     }
+    if c.eat(&["cy"]) {
+        let year = c.number(|n| matches!(n.digits, 2 | 4))?;
+        return days::any_year(year).map(Period::Year);
+    }
+    c.eat(&["calendar"]);
     let named = c.eat(&["year"]);
     let in_pairs = matches!(c.peek(), Some(Token::Number(n)) if n.value < 100);
     let year = days::year(c)?;

@@ -8,6 +8,7 @@ use super::{
     days,
     expr::{Day, Expr, Repeat},
     grammar,
+    holidays::Rule,
     lexer::Token,
     periods, value,
     words::{self, Unit},
@@ -320,8 +321,30 @@ fn dated(c: &mut Cursor, repeat: &mut Repeat) -> Option<()> {
             (repeat.month, repeat.day) = (Some(month), Some(day));
             Some(())
         }
+        Day::Holiday {
+            holiday,
+            rel: None,
+            year: None,
+            shift,
+        } if repeat.day.is_none() && repeat.nth.is_none() => by_rule(*holiday.rules.first()?, shift, repeat),
         _ => None,
     }
+}
+
+/// A holiday that a rule can name; Easter's days cannot be.
+fn by_rule(rule: Rule, shift: i32, repeat: &mut Repeat) -> Option<()> {
+    match rule {
+        Rule::Fixed(month, day) => {
+            let day = i8::try_from(i32::from(day) + shift).ok().filter(|d| *d > 0)?;
+            (repeat.month, repeat.day) = (Some(month), Some(day));
+        }
+        Rule::Nth(month, nth, weekday, 0) if shift == 0 => {
+            (repeat.month, repeat.nth) = (Some(month), Some(i32::from(nth)));
+            repeat.weekdays.push(weekday);
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// The time of day.

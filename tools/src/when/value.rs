@@ -182,14 +182,20 @@ fn base(parts: &Parts, env: &Env) -> Option<Vec<When>> {
 /// The days that were said, the best first; `Some(None)` when none was.
 fn dates(parts: &Parts, env: &Env) -> Option<Option<Vec<Date>>> {
     if let Some((amount, direction)) = &parts.away {
-        return Some(Some(calendar::days(
-            &Day::Away {
-                amount: *amount,
-                direction: *direction,
-                from: Box::new(Day::Shift(0)),
+        let away = Day::Away {
+            amount: *amount,
+            direction: *direction,
+            from: Box::new(Day::Shift(0)),
+        };
+        let day = match &parts.day {
+            None => away,
+            Some(Day::Weekday { rel: None, weekday }) => Day::By {
+                weekday: *weekday,
+                day: Box::new(away),
             },
-            env,
-        )?));
+            Some(_) => return None,
+        };
+        return Some(Some(calendar::days(&day, env)?));
     }
     Some(match (&parts.day, &parts.period) {
         // "tuesday of last week", "monday next week".
