@@ -186,7 +186,7 @@ fn holidays(holiday: &Holiday, rel: Option<Rel>, year: Option<Year>, shift: i32,
         let ahead = (-1..=2).filter_map(near).filter(|d| *d > today);
         let ahead: Vec<Date> = ahead.take(2).collect();
         let on = (0..=1).filter_map(near).find(|d| *d == today);
-        let behind = (-2..=1).filter_map(near).filter(|d| *d < today).next_back();
+        let behind = (-2..=1).filter_map(near).rfind(|d| *d < today);
         match rel {
             // "next christmas", said in summer: some mean the one after the coming one.
             Some(Rel::Next) => ahead,
