@@ -110,10 +110,11 @@ fn panicked(entry: &Entry) -> Outcome {
 static WRITES: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
 
 /// A write that has begun; it is finished when this is dropped.
-struct Writing;
+pub struct Writing;
 
 impl Writing {
-    fn begin() -> Writing {
+    /// Begins one.
+    pub fn begin() -> Writing {
         WRITES.send_modify(|open| *open += 1);
         Writing
     }

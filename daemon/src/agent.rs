@@ -185,6 +185,8 @@ pub struct Agent {
     toolbox: Toolbox,
     talk: Conversation,
     turn: Turn,
+    /// The last answer as it was heard; the conversation may keep less of it.
+    last: Option<tools::Answered>,
 }
 
 /// What a turn has used up so far.
@@ -215,6 +217,7 @@ impl Agent {
             toolbox,
             talk,
             turn: Turn::default(),
+            last: None,
         }
     }
 
@@ -232,6 +235,11 @@ impl Agent {
         self.talk.tainted()
     }
 
+    /// What was last answered; somebody else's words may be in it when they are in the conversation.
+    pub fn last(&self) -> Option<tools::Answered> {
+        self.last.clone()
+    }
+
     /// Everything that the person said in this conversation, newest last.
     pub fn said_words(&self) -> Vec<&str> {
         self.talk.said()
@@ -247,6 +255,7 @@ impl Agent {
         self.talk = Conversation::default();
         self.toolbox.unload_all();
         self.turn = Turn::default();
+        self.last = None;
     }
 
     /// Closes a turn that was interrupted, so that the next one starts from a well-formed conversation.
@@ -523,6 +532,10 @@ impl Agent {
 
     /// Ends the turn; `remembered` is what the conversation keeps as the answer.
     fn end(&mut self, text: String, remembered: String, end: Ending) -> Step {
+        self.last = Some(tools::Answered {
+            text: text.clone(),
+            untrusted: self.tainted(),
+        });
         self.talk.close(remembered);
         self.turn = Turn::default();
         Step::Reply(Reply { text, end })

@@ -84,6 +84,14 @@ impl Tiro1 {
         self.send(Event::Confirm { client, id, yes }).await
     }
 
+    /// Takes the last change back, and returns the sentence that says which it was.
+    async fn undo(&self) -> fdo::Result<String> {
+        let (tell, told) = oneshot::channel();
+        self.send(Event::Undo(tell)).await?;
+        let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
+        told.await.map_err(stopping)?.map_err(fdo::Error::Failed)
+    }
+
     /// Forgets the conversation.
     async fn forget(&self) -> fdo::Result<()> {
         self.send(Event::Forget).await

@@ -10,6 +10,7 @@ pub mod transcribe;
 pub mod tools;
 pub mod discover;
 pub mod call;
+pub mod undo;
 pub mod models;
 pub mod status;
 pub mod doctor;
@@ -80,6 +81,23 @@ pub enum Verb {
         /// Answer yes when the tool needs a confirmation.
         #[arg(long)]
         yes: bool,
+    },
+    /// Take the last change back, or the one with this number.
+    Undo {
+        /// A number from `tiro history`.
+        step: Option<i64>,
+        /// Print {"id","at","tool","say","others","files"}.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What was changed, newest first.
+    History {
+        /// Print {"steps":[...]}.
+        #[arg(long)]
+        json: bool,
+        /// At most this many.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
     },
     /// The weights: what is there, get, check, remove.
     Models {
@@ -214,6 +232,8 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             json,
             yes,
         } => call::run(&app, &tool, &arguments, json, yes).await,
+        Verb::Undo { step, json } => undo::undo(&app, step, json).await,
+        Verb::History { json, limit } => undo::history(&app, limit, json).await,
         Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,
         Verb::Status { json } => status::run(&app, json).await,
         Verb::World { file } => world::run(&app, &file),

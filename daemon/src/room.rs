@@ -175,6 +175,7 @@ impl Room {
     pub fn ctx(&self) -> Ctx {
         Ctx {
             now: self.now(),
+            last: self.agent.as_ref().and_then(Agent::last),
             ..self.parts.ctx(&self.index)
         }
     }
@@ -361,6 +362,7 @@ impl Parts {
             index: Arc::clone(index),
             search: self.search,
             daemon: self.daemon,
+            last: None,
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
         }

@@ -26,7 +26,7 @@ use tools::discover::Index;
 use zbus::Connection;
 
 use crate::{
-    act::finish_writes,
+    act::{Writing, finish_writes},
     bus,
     listen::Utterance,
     reply::{Happening, State, say_aside},
@@ -65,6 +65,8 @@ pub enum Event {
     },
     /// Forget the conversation.
     Forget,
+    /// Take the last change back; told what it was, or why not.
+    Undo(oneshot::Sender<Result<String, String>>),
     /// A client wants to know how the daemon is.
     Status(oneshot::Sender<String>),
     /// The model is loaded and its prefix is in the KV cache.
@@ -186,6 +188,7 @@ impl Daemon {
                 Event::Cancel { client, done } => self.cancel(client, done),
                 Event::Confirm { client, id, yes } => self.confirm(client, id, yes),
                 Event::Forget => self.forget(),
+                Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
                 Event::Ready(prepared) => self.prefix = Some(prepared),
                 Event::Tick => self.tick(),
@@ -339,6 +342,16 @@ impl Daemon {
         if self.running.as_ref().is_some_and(|r| r.client == client) {
             lock(&self.questions).answer(id, yes);
         }
+    }
+
+    /// The journal has its own turn, so this need not wait for the room.
+    fn undo(&self, tell: oneshot::Sender<Result<String, String>>) {
+        let journal = self.parts.journal.clone();
+        tokio::task::spawn_blocking(move || {
+            let _writing = Writing::begin();
+            let undone = journal.undo(None).map_err(|e| e.to_string());
+            let _ = tell.send(undone.map(|step| words::undone(&step.say.unwrap_or(step.tool))));
+        });
     }
 
     /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.

@@ -97,6 +97,7 @@ mod tests {
             index: Arc::new(tools::discover::Index::of(&[])),
             search: tools::Search::default(),
             daemon: true,
+            last: None,
             step: tools::Journal::at(root.path(), tools::Retention::default()).step("test"),
         };
         let set = |time: &str, minutes: u64, label: Option<&str>| {

@@ -30,6 +30,11 @@ pub fn needs_confirmation(question: &str) -> String {
     format!("I need your yes first: {}.", question.trim_end_matches('.'))
 }
 
+/// A change was taken back; `what` is what it had said.
+pub fn undone(what: &str) -> String {
+    format!("Undone: {what}")
+}
+
 /// Nothing but silence was recorded.
 pub fn nothing_heard() -> String {
     "I didn't hear anything.".to_owned()

@@ -195,6 +195,30 @@ async fn a_client_asks_and_gets_the_report_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
+async fn what_was_changed_is_taken_back_by_word_and_over_the_bus() {
+    let script = [
+        note("one"),
+        note("two"),
+        call("assistant.undo", "{}"),
+        call("assistant.repeat", "{}"),
+    ];
+    let eager = |parts: &mut Parts| parts.settings.loading.lazy = false;
+    let running = Running::start_with(ScriptedLlm::replies(script), eager).await;
+    let client = running.client().await;
+    let proxy = Tiro1Proxy::new(&client).await.unwrap();
+    let nothing = proxy.undo().await.unwrap_err().to_string();
+    assert!(nothing.contains("There is nothing to undo."), "{nothing}");
+    let before = running.home.files();
+    ask(&client, "note one").await.unwrap();
+    ask(&client, "note two").await.unwrap();
+    let undone = ask(&client, "undo that").await.unwrap();
+    assert_eq!(undone.reply, "Undone: I saved the note.");
+    assert_eq!(ask(&client, "say that again").await.unwrap().reply, undone.reply);
+    assert_eq!(proxy.undo().await.unwrap(), undone.reply);
+    assert_eq!(running.home.files(), before);
+}
+
+#[tokio::test]
 async fn a_cancelled_turn_ends_and_the_next_one_works() {
     let running = Running::start(ScriptedLlm::replies([
         Reply::Hang("Once upon".into()),

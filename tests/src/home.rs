@@ -78,7 +78,7 @@ impl Home {
         }
     }
 
-    /// Every file with its size, sorted, locks aside: two lists tell what a turn changed.
+    /// Every file with its size, sorted, locks and the journal aside: two lists tell what a turn changed.
     pub fn files(&self) -> Vec<(String, u64)> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -99,7 +99,8 @@ impl Home {
                 }
             }
         }
-        found.retain(|(name, _): &(String, u64)| !name.ends_with(".lock"));
+        let own = |name: &str| name.ends_with(".lock") || name.starts_with("state/journal.db");
+        found.retain(|(name, _): &(String, u64)| !own(name));
         found.sort();
         found
     }

@@ -203,6 +203,38 @@ fn real_bad_files_get_a_clear_error() {
 }
 
 #[test]
+fn real_changes_are_undone_by_another_process() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    tiro.run(["undo"]).expect_code(1).says(&["nothing to undo"]);
+    assert!(
+        tiro.run(["history"])
+            .expect_code(0)
+            .out
+            .contains("Nothing was changed")
+    );
+    let event = r#"{"title": "Kiln visit", "start": "tomorrow at six"}"#;
+    tiro.run(["call", "calendar.create_event", event]).expect_code(0);
+    tiro.run(["call", "notes.create", r#"{"text": "clay"}"#])
+        .expect_code(0);
+    let history: serde_json::Value = serde_json::from_str(&tiro.run(["history", "--json"]).out).unwrap();
+    let steps = history["steps"].as_array().unwrap();
+    assert_eq!(
+        (steps[0]["tool"].as_str(), steps[1]["tool"].as_str()),
+        (Some("notes.create"), Some("calendar.create_event"))
+    );
+    let find = || tiro.run(["call", "calendar.query", r#"{"text": "kiln"}"#]).out;
+    assert!(find().contains("Kiln visit"));
+    // The event, although the note came after it.
+    tiro.run(["undo", &steps[1]["id"].to_string()]).expect_code(0);
+    assert!(!find().contains("Kiln visit"));
+    let rest = tiro.run(["undo", "--json"]);
+    assert!(rest.expect_code(0).out.contains("notes.create"));
+    tiro.run(["undo"]).expect_code(1);
+}
+
+#[test]
 fn real_usage_errors_exit_with_2() {
     let Some(tiro) = Tiro::find() else { return };
     tiro.run(["ask"]).expect_code(2);

@@ -87,8 +87,19 @@ pub struct Ctx {
     pub search: Search,
     /// Whether a daemon runs that will ring what is set now.
     pub daemon: bool,
+    /// What was last answered in this conversation.
+    pub last: Option<Answered>,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
+}
+
+/// An answer that was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// As the person heard it.
+    pub text: String,
+    /// Whether somebody else's words may be in it.
+    pub untrusted: bool,
 }
 
 /// The person's data, one folder a kind; each can be set in the config.
@@ -373,7 +384,7 @@ fn run_of<T: Tool>(args: Value, ctx: &Ctx) -> BoxFuture<'_, Result<Output, ToolE
     Box::pin(async move {
         let result = T::run(args, &ctx).await;
         if let Ok(output) = &result {
-            ctx.step.did(&output.say);
+            ctx.step.did(&output.say, T::UNTRUSTED || output.untrusted);
         }
         result
     })

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::store::{self, MAX_GUARDED, StoreError, Turn};
 use crate::contract::ToolError;
-use table::{Change, State, Table};
+use table::{Change, Table};
 pub use undo::Undone;
 
 /// Why the journal could not.
@@ -91,6 +91,8 @@ pub struct Past {
     pub tool: String,
     /// What it said it did; nothing when it was interrupted.
     pub say: Option<String>,
+    /// Whether that quotes somebody else's words.
+    pub others: bool,
     /// Whether it was undone.
     pub undone: bool,
 }
@@ -127,7 +129,7 @@ impl Journal {
                 journal: self.clone(),
                 tool: tool.to_owned(),
                 id: AtomicI64::new(0),
-                say: Mutex::new(None),
+                said: Mutex::new(None),
             }),
         }
     }
@@ -213,7 +215,14 @@ struct Inner {
     tool: String,
     /// The row's number; 0 until something is written.
     id: AtomicI64,
-    say: Mutex<Option<String>>,
+    said: Mutex<Option<Said>>,
+}
+
+/// What a step said it did, and whether that quotes somebody else's words.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    others: bool,
 }
 
 impl Step {
@@ -266,9 +275,10 @@ impl Step {
         }
     }
 
-    /// Says what the step did, for the history.
-    pub fn did(&self, say: &str) {
-        *self.inner.say.lock().unwrap_or_else(PoisonError::into_inner) = Some(say.to_owned());
+    /// Says what the step did, for the history. `others` when that quotes somebody else's words.
+    pub fn did(&self, say: &str, others: bool) {
+        let text = say.to_owned();
+        *self.inner.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(Said { text, others });
     }
 
     /// Whether anything was written.
@@ -326,10 +336,8 @@ impl Drop for Inner {
         if id == 0 {
             return;
         }
-        let say = self.say.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let closed = self
-            .journal
-            .with(|table| Ok(table.close(id, State::Done, say.as_deref())?));
+        let said = self.said.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = self.journal.with(|table| Ok(table.close(id, said.as_ref())?));
         if let Err(error) = closed {
             tracing::warn!(%error, "a step stays open in the journal");
         }

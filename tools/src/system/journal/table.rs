@@ -13,7 +13,7 @@ use std::{
 use jiff::{Timestamp, ToSpan as _};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 
-use super::{BUSY, JournalError, Past, Retention};
+use super::{BUSY, JournalError, Past, Retention, Said};
 use crate::system::store::StoreError;
 
 /// What `PRAGMA user_version` says; a higher one was written by a newer Tiro.
@@ -25,6 +25,7 @@ const SCHEMA: &str = "
         at INTEGER NOT NULL,
         tool TEXT NOT NULL,
         say TEXT,
+        others INTEGER NOT NULL DEFAULT 0,
         state INTEGER NOT NULL,
         owner INTEGER NOT NULL,
         undoes INTEGER
@@ -69,6 +70,7 @@ pub struct Head {
     pub at: Timestamp,
     pub tool: String,
     pub say: Option<String>,
+    pub others: bool,
     pub owner: i64,
     pub undoes: Option<i64>,
 }
@@ -164,12 +166,18 @@ impl Table {
     }
 
     /// Ends a step; one that changed nothing leaves no trace.
-    pub fn close(&mut self, id: i64, state: State, say: Option<&str>) -> rusqlite::Result<()> {
+    pub fn close(&mut self, id: i64, say: Option<&Said>) -> rusqlite::Result<()> {
         let done = self.db.transaction()?;
         done.execute(
-            "UPDATE step SET state = ?2, say = coalesce(?3, say) WHERE id = ?1",
-            params![id, state as i64, say],
+            "UPDATE step SET state = ?2 WHERE id = ?1",
+            params![id, State::Done as i64],
         )?;
+        if let Some(said) = say {
+            done.execute(
+                "UPDATE step SET say = ?2, others = ?3 WHERE id = ?1",
+                params![id, said.text, said.others],
+            )?;
+        }
         done.execute(
             "DELETE FROM step WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM change WHERE step = ?1)",
             [id],
@@ -226,7 +234,7 @@ impl Table {
 
     /// Newest first; what undid another step is told by that step.
     pub fn history(&mut self, limit: usize) -> rusqlite::Result<Vec<Past>> {
-        let sql = "SELECT id, at, tool, say, state FROM step WHERE undoes IS NULL ORDER BY id DESC LIMIT ?1";
+        let sql = "SELECT id, at, tool, say, others, state FROM step WHERE undoes IS NULL ORDER BY id DESC LIMIT ?1";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = self.db.prepare(sql)?;
         rows.query_map([limit], |row| {
@@ -235,7 +243,8 @@ impl Table {
                 at: moment(row, 1)?,
                 tool: row.get(2)?,
                 say: row.get(3)?,
-                undone: row.get::<_, i64>(4)? == State::Undone as i64,
+                others: row.get(4)?,
+                undone: row.get::<_, i64>(5)? == State::Undone as i64,
             })
         })?
         .collect()
@@ -325,7 +334,7 @@ fn intend(db: &Connection, step: i64, change: &Change) -> rusqlite::Result<i64> 
         ])
 }
 
-const HEAD: &str = "SELECT id, at, tool, say, owner, undoes FROM step";
+const HEAD: &str = "SELECT id, at, tool, say, others, owner, undoes FROM step";
 
 fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     Ok(Head {
@@ -333,8 +342,9 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
         at: moment(row, 1)?,
         tool: row.get(2)?,
         say: row.get(3)?,
-        owner: row.get(4)?,
-        undoes: row.get(5)?,
+        others: row.get(4)?,
+        owner: row.get(5)?,
+        undoes: row.get(6)?,
     })
 }
 

@@ -20,7 +20,7 @@ fn journal(root: &Path) -> Journal {
 fn write(journal: &Journal, say: &str, work: impl FnOnce(&Step) -> Result<(), JournalError>) {
     let step = journal.step("notes.create");
     work(&step).unwrap();
-    step.did(say);
+    step.did(say, false);
 }
 
 #[track_caller]

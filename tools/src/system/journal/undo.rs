@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{
     JournalError,
-    table::{Change, Head, State, Table, own_pid},
+    table::{Change, Head, Table, own_pid},
 };
 use crate::system::store::{self, MAX_GUARDED, StoreError, Turn};
 
@@ -31,6 +31,8 @@ pub struct Undone {
     pub tool: String,
     /// What it said it did.
     pub say: Option<String>,
+    /// Whether that quotes somebody else's words.
+    pub others: bool,
     /// The files that are as before now.
     pub files: Vec<PathBuf>,
 }
@@ -61,6 +63,7 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
         at: head.at,
         tool: head.tool,
         say: head.say,
+        others: head.others,
         files: backwards.into_iter().map(|change| change.path).collect(),
     })
 }
@@ -78,7 +81,7 @@ fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalEr
     }
     let withdrawn = table.changes(undoing).and_then(|rows| {
         rows.into_iter().try_for_each(|(row, _)| table.withdraw(row))?;
-        table.close(undoing, State::Done, None)
+        table.close(undoing, None)
     });
     if let Err(error) = withdrawn {
         tracing::warn!(%error, "an undo that failed stays in the journal");
@@ -126,7 +129,7 @@ pub fn settle(table: &mut Table, state: &Path) -> Result<(), JournalError> {
                         table.withdraw(*row)?;
                     }
                 }
-                table.close(head.id, State::Done, None)?;
+                table.close(head.id, None)?;
             }
         }
     }
