@@ -2,6 +2,7 @@
 
 mod parse;
 mod moment;
+mod rule;
 mod recur;
 mod write;
 

@@ -1,39 +1,19 @@
 //! Recurrences within a window. Rules come from strangers, and some are bombs, so everything is bounded: which rules
 //! are taken at all, how far they are followed, how many occurrences they give, and how long that takes.
 //!
-//! The rule crate is only shown wall times, on UTC as a carrier: an event at nine is at nine on both sides of a clock
-//! change, and what a wall time means is decided by jiff alone, as everywhere else.
+//! Rules are followed in wall time: an event at nine is at nine on both sides of a clock change.
 
-use std::{
-    collections::HashSet,
-    panic::{AssertUnwindSafe, catch_unwind},
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, time::Instant};
 
 use calcard::icalendar::{
-    ICalendarComponent, ICalendarDay, ICalendarFrequency, ICalendarProperty, ICalendarRecurrenceRule,
-    ICalendarStatus, ICalendarValue, ICalendarWeekday,
+    ICalendarComponent, ICalendarProperty, ICalendarRecurrenceRule, ICalendarStatus, ICalendarValue,
 };
-use chrono::TimeZone as _;
-use jiff::{
-    SignedDuration, Span, ToSpan, Zoned,
-    civil::{DateTime, date},
-    tz::TimeZone,
-};
+use jiff::{SignedDuration, Span, ToSpan, Zoned, civil::DateTime, tz::TimeZone};
 
-use super::{Event, Series, Source, moment, moment::Moment, parse};
+use super::{Event, Series, Source, moment, moment::Moment, parse, rule};
 
-/// Occurrences of one event within the window.
-const MAX_OCCURRENCES: usize = 1000;
-/// Occurrences of one event that are stepped over before the window.
-const MAX_STEPS: usize = 100_000;
-/// One event may take this long.
-const MAX_TIME: Duration = Duration::from_millis(250);
-/// Entries of one BYxxx list, and additional or excluded dates of one event.
-const MAX_LIST: usize = 400;
+/// Additional or excluded dates of one event.
 const MAX_DATES: usize = 10_000;
-/// Times of day that one rule may name (BYHOUR x BYMINUTE x BYSECOND).
-const MAX_TIMES: usize = 48;
 
 /// What is asked for.
 pub struct Window {
@@ -276,182 +256,34 @@ fn by_rule(
     after: DateTime,
     before: DateTime,
 ) -> Result<(Vec<DateTime>, bool), String> {
-    refuse_bombs(rule)?;
-    let begin = first.civil();
-    let start = forward(rule, begin, after);
-    let mut rule = rule.clone();
-    if matches!(first, Moment::Day(_)) {
-        // A day has no hours to repeat at (RFC 5545, 3.3.10).
-        rule.byhour.clear();
-        rule.byminute.clear();
-        rule.bysecond.clear();
-    }
-    let by_day = rule.byday.len() + rule.bymonthday.len() + rule.byyearday.len() + rule.bymonth.len();
-    if !rule.byweekno.is_empty() && by_day == 0 {
-        // What the rule leaves open comes from DTSTART; the crate would take every day of the week.
-        rule.byday.push(ICalendarDay {
-            ordwk: None,
-            weekday: weekday(begin.weekday()),
-        });
-    }
-    if let Some(until) = &rule.until {
-        rule.until = Some(until_on_carrier(until, zone, local).ok_or("it repeats until no date")?);
-    }
-    let text = rule.to_string();
-    let carrier = carry(start).ok_or("it starts at no date")?;
-    // The crate asserts here and there; a rule that trips it is refused, not fatal.
-    catch_unwind(AssertUnwindSafe(|| {
-        let rule: rrule::RRule<rrule::Unvalidated> =
-            text.parse().map_err(|e: rrule::RRuleError| e.to_string())?;
-        let set = rule.build(carrier).map_err(|e| e.to_string())?.limit();
-        let deadline = Instant::now() + MAX_TIME;
-        let mut out = Vec::new();
-        for (step, at) in set.into_iter().enumerate() {
-            let civil = uncarry(&at).ok_or("it repeats outside the calendar")?;
-            if civil >= before {
-                return Ok((out, true));
-            }
-            if civil >= after {
-                out.push(civil);
-            }
-            if out.len() >= MAX_OCCURRENCES || step >= MAX_STEPS || Instant::now() >= deadline {
-                return Ok((out, false));
-            }
-        }
-        Ok((out, true))
-    }))
-    .unwrap_or_else(|_| Err("its rule cannot be followed".to_owned()))
-    .map_err(|e: String| format!("its repetitions were left out ({e})"))
-}
-
-/// Rules that nobody makes for a calendar, and that cost without bound.
-fn refuse_bombs(rule: &ICalendarRecurrenceRule) -> Result<(), String> {
-    let quick = matches!(
-        rule.freq,
-        ICalendarFrequency::Secondly | ICalendarFrequency::Minutely
-    );
-    if quick && rule.count.is_none_or(|count| count > 1000) {
-        return Err("it repeats every minute or second; only its first time is shown".to_owned());
-    }
-    let times = rule.byhour.len().max(1) * rule.byminute.len().max(1) * rule.bysecond.len().max(1);
-    let longest = [
-        rule.byday.len(),
-        rule.bymonthday.len(),
-        rule.byyearday.len(),
-        rule.byweekno.len(),
-        rule.bymonth.len(),
-        rule.bysetpos.len(),
-    ];
-    if times > MAX_TIMES || longest.iter().any(|n| *n > MAX_LIST) {
-        return Err("its rule for repeating is too large; only its first time is shown".to_owned());
-    }
-    if never(rule) {
-        return Err("its rule for repeating fits no day; only its first time is shown".to_owned());
-    }
-    Ok(())
-}
-
-/// Days that do not exist in the months named ("30 February"): looking for one would take until the end of time.
-fn never(rule: &ICalendarRecurrenceRule) -> bool {
-    if rule.bymonth.is_empty() || rule.bymonthday.is_empty() {
-        return false;
-    }
-    let days = |month: u8| {
-        i8::try_from(month)
-            .ok()
-            .and_then(|m| date(2024, 1, 1).with().month(m).build().ok())
+    let until = match &rule.until {
+        Some(until) => Some(last_moment(until, zone, local).ok_or("it repeats until no date")?),
+        None => None,
     };
-    let fits = |month: u8| {
-        days(month).is_none_or(|first| {
-            rule.bymonthday
-                .iter()
-                .any(|d| d.unsigned_abs() <= first.days_in_month().unsigned_abs())
-        })
+    let stretch = rule::Stretch {
+        begin: first.civil(),
+        all_day: matches!(first, Moment::Day(_)),
+        until,
+        after,
+        before,
     };
-    !rule.bymonth.iter().any(|month| fits(month.month()))
+    rule::times(rule, &stretch)
 }
 
-/// Moves the start of an endless rule near the window, by whole steps, so that a daily event of ten years ago is not
-/// followed day by day. Only where a step is always the same: a count must be counted, and months differ.
-fn forward(rule: &ICalendarRecurrenceRule, start: DateTime, after: DateTime) -> DateTime {
-    let interval = i64::from(rule.interval.unwrap_or(1).max(1));
-    let step = match rule.freq {
-        ICalendarFrequency::Daily => interval,
-        ICalendarFrequency::Weekly => interval * 7,
-        // Twenty-four steps of n hours are n days.
-        ICalendarFrequency::Hourly => interval,
-        _ => return start,
-    };
-    if rule.count.is_some() || !rule.bysetpos.is_empty() {
-        return start;
-    }
-    let days = start
-        .date()
-        .until(after.date())
-        .map_or(0, |s| i64::from(s.get_days()));
-    let steps = (days / step - 1).max(0);
-    span_of_days(steps * step)
-        .and_then(|span| start.checked_add(span).ok())
-        .unwrap_or(start)
-}
-
-/// UNTIL as the wall time of the event that the rule crate is shown; a date means its whole day.
-fn until_on_carrier(
+/// UNTIL as the wall time of the event; a date means its whole day.
+fn last_moment(
     until: &calcard::common::PartialDateTime,
     zone: &TimeZone,
     local: &TimeZone,
-) -> Option<calcard::common::PartialDateTime> {
+) -> Option<DateTime> {
     let zones = super::Zones::new(&[], local);
-    let civil = match zones.moment(until, Some(zone))? {
+    Some(match zones.moment(until, Some(zone))? {
         Moment::Day(date) => date.at(23, 59, 59, 0),
         Moment::Wall(civil, from) => crate::when::in_zone(civil, &from)?
             .0
             .with_time_zone(zone.clone())
             .datetime(),
-    };
-    Some(calcard::common::PartialDateTime {
-        year: u16::try_from(civil.year()).ok(),
-        month: u8::try_from(civil.month()).ok(),
-        day: u8::try_from(civil.day()).ok(),
-        hour: u8::try_from(civil.hour()).ok(),
-        minute: u8::try_from(civil.minute()).ok(),
-        second: u8::try_from(civil.second()).ok(),
-        tz_hour: Some(0),
-        tz_minute: Some(0),
-        tz_minus: false,
     })
-}
-
-fn weekday(day: jiff::civil::Weekday) -> ICalendarWeekday {
-    use jiff::civil::Weekday;
-    match day {
-        Weekday::Monday => ICalendarWeekday::Monday,
-        Weekday::Tuesday => ICalendarWeekday::Tuesday,
-        Weekday::Wednesday => ICalendarWeekday::Wednesday,
-        Weekday::Thursday => ICalendarWeekday::Thursday,
-        Weekday::Friday => ICalendarWeekday::Friday,
-        Weekday::Saturday => ICalendarWeekday::Saturday,
-        Weekday::Sunday => ICalendarWeekday::Sunday,
-    }
-}
-
-fn carry(civil: DateTime) -> Option<chrono::DateTime<rrule::Tz>> {
-    let part = |n: i8| u32::try_from(n).ok();
-    rrule::Tz::UTC
-        .with_ymd_and_hms(
-            i32::from(civil.year()),
-            part(civil.month())?,
-            part(civil.day())?,
-            part(civil.hour())?,
-            part(civil.minute())?,
-            part(civil.second())?,
-        )
-        .single()
-}
-
-fn uncarry(at: &chrono::DateTime<rrule::Tz>) -> Option<DateTime> {
-    let at = jiff::Timestamp::from_second(at.timestamp()).ok()?;
-    Some(TimeZone::UTC.to_datetime(at))
 }
 
 fn span_of_days(days: i64) -> Option<Span> {
