@@ -4,6 +4,7 @@ mod parse;
 mod moment;
 mod rule;
 mod recur;
+mod index;
 mod write;
 
 use std::{
@@ -18,7 +19,7 @@ use jiff::{Zoned, civil::Date, tz::TimeZone};
 
 use super::{
     store::StoreError,
-    vdir::{self, Collection, MAX_FILES},
+    vdir::{self, Collection},
 };
 use moment::{Moment, Zones};
 pub use write::{NewEvent, create};
@@ -51,6 +52,10 @@ pub struct Event {
     pub invited: bool,
     /// Whether it repeats.
     pub repeats: bool,
+    /// When this occurrence of a series would be if nobody had moved it: what names it.
+    pub original: Option<Zoned>,
+    /// Whether it takes the person's time.
+    pub busy: bool,
     /// The calendar's name.
     pub calendar: Arc<str>,
     /// Its file.
@@ -114,17 +119,24 @@ pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, S
         deadline: Instant::now() + MAX_EXPANDING,
     };
     let mut warnings = Vec::new();
-    let mut items: Vec<Event> = each_file(root, &mut warnings, |file, calendar, path, warnings, out| {
-        let zones = Zones::new(&file.zones, window.from.time_zone());
-        let source = Source {
-            zones: &zones,
-            calendar: calendar.clone(),
-            path: path.clone(),
-        };
-        for series in file.series("VEVENT") {
-            recur::expand(&series, &source, &window, warnings, out);
-        }
-    })?;
+    let collections = vdir::collections(root)?;
+    let within = Some(index::Span::of(&window.from, &window.to));
+    let mut items: Vec<Event> = each_file_of(
+        &collections,
+        within,
+        &mut warnings,
+        |file, calendar, path, warnings, out| {
+            let zones = Zones::new(&file.zones, window.from.time_zone());
+            let source = Source {
+                zones: &zones,
+                calendar: calendar.clone(),
+                path: path.clone(),
+            };
+            for series in file.series("VEVENT") {
+                recur::expand(&series, &source, &window, warnings, out);
+            }
+        },
+    );
     if items.len() > MAX_EVENTS {
         warnings.push(format!(
             "more than {MAX_EVENTS} events; the later ones were left out"
@@ -141,12 +153,13 @@ pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, S
 /// When the store cannot be read; a broken file in it is a warning.
 pub fn todos(root: &Path, now: &Zoned) -> Result<Reading<Todo>, StoreError> {
     let mut warnings = Vec::new();
-    let mut items = each_file(root, &mut warnings, |file, list, path, _, out| {
+    let collections = vdir::collections(root)?;
+    let mut items = each_file_of(&collections, None, &mut warnings, |file, list, path, _, out| {
         let zones = Zones::new(&file.zones, now.time_zone());
         for series in file.series("VTODO") {
             out.extend(todo(series.current(), &zones, list, path));
         }
-    })?;
+    });
     items.sort_by_cached_key(|todo: &Todo| {
         let due = todo.due.as_ref().and_then(|due| due.end(now.time_zone()));
         let priority = if todo.priority == 0 { 10 } else { todo.priority };
@@ -181,45 +194,30 @@ struct Source<'a> {
     path: Arc<Path>,
 }
 
-/// Runs over every file of every collection; what cannot be read is a warning and hides nothing else.
-fn each_file<T>(
-    root: &Path,
+/// Runs over the files of collections, those that hold an event within a stretch or all; what cannot be read is a
+/// warning and hides nothing else.
+fn each_file_of<T>(
+    collections: &[Collection],
+    within: Option<index::Span>,
     warnings: &mut Vec<String>,
     mut read: impl FnMut(&parse::File, &Arc<str>, &Arc<Path>, &mut Vec<String>, &mut Vec<T>),
-) -> Result<Vec<T>, StoreError> {
+) -> Vec<T> {
     let mut out = Vec::new();
-    let mut files = 0;
-    for collection in vdir::collections(root)? {
-        let found = match vdir::items(&collection, "ics") {
-            Ok(found) => found,
-            Err(error) => {
-                warnings.push(error.to_string());
-                continue;
-            }
-        };
-        warnings.extend(found.warnings);
+    for collection in collections {
         let name: Arc<str> = collection.name.as_str().into();
-        for path in found.files {
-            files += 1;
-            if files > MAX_FILES {
-                warnings.push(format!("more than {MAX_FILES} files; the rest was left out"));
-                return Ok(out);
-            }
-            match parse::file(&path) {
-                Ok(file) => {
-                    if let Some(trouble) = &file.trouble {
-                        warnings.push(format!("{}: {trouble}", path.display()));
-                    }
-                    read(&file, &name, &Arc::from(path), warnings, &mut out);
+        match index::files(collection, within, warnings) {
+            Ok(files) => {
+                for (path, file) in files {
+                    read(&file, &name, &path, warnings, &mut out);
                 }
-                Err(error) => warnings.push(error),
             }
+            Err(error) => warnings.push(error.to_string()),
         }
     }
     for warning in warnings.iter() {
         tracing::warn!(%warning, "left out of a calendar");
     }
-    Ok(out)
+    out
 }
 
 fn todo(component: &ICalendarComponent, zones: &Zones, list: &Arc<str>, path: &Arc<Path>) -> Option<Todo> {

@@ -2,7 +2,10 @@
 
 use calcard::{
     common::{PartialDateTime, timezone::Tz},
-    icalendar::{ICalendarComponent, ICalendarEntry, ICalendarPeriod, ICalendarProperty, ICalendarValue},
+    icalendar::{
+        ICalendar, ICalendarComponent, ICalendarComponentType, ICalendarEntry, ICalendarPeriod,
+        ICalendarProperty, ICalendarValue,
+    },
 };
 use jiff::{
     Zoned,
@@ -11,6 +14,9 @@ use jiff::{
 };
 
 use crate::when;
+
+/// Zones that one file may describe.
+const MAX_ZONES: usize = 100;
 
 /// A point as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +47,18 @@ impl Moment {
         }
     }
 
+    /// This moment as far away from itself as `to` is from `from`, in wall time where it has one.
+    pub fn moved(&self, from: &Zoned, to: &Zoned, local: &TimeZone) -> Option<Moment> {
+        let zone = self.zone(local);
+        let wall = |at: &Zoned| at.with_time_zone(zone.clone()).datetime();
+        let by = wall(from).duration_until(wall(to));
+        let civil = self.civil().checked_add(by).ok()?;
+        Some(match self {
+            Moment::Day(_) => Moment::Day(civil.date()),
+            Moment::Wall(_, zone) => Moment::Wall(civil, zone.clone()),
+        })
+    }
+
     /// The zone of the wall time.
     pub fn zone<'a>(&'a self, local: &'a TimeZone) -> &'a TimeZone {
         match self {
@@ -52,17 +70,14 @@ impl Moment {
 
 /// Finds the zones that a file names.
 pub struct Zones<'a> {
-    defined: Vec<(&'a str, Tz)>,
+    defined: &'a [(String, TimeZone)],
     local: &'a TimeZone,
 }
 
 impl<'a> Zones<'a> {
-    /// `defined` are the VTIMEZONE components of the file.
-    pub fn new(defined: &'a [ICalendarComponent], local: &'a TimeZone) -> Zones<'a> {
-        Zones {
-            defined: defined.iter().filter_map(|c| c.timezone()).collect(),
-            local,
-        }
+    /// `defined` are the zones that the file describes.
+    pub fn new(defined: &'a [(String, TimeZone)], local: &'a TimeZone) -> Zones<'a> {
+        Zones { defined, local }
     }
 
     /// The reader's own zone.
@@ -70,26 +85,9 @@ impl<'a> Zones<'a> {
         self.local
     }
 
-    /// An IANA name, a name that the file defines by one (`X-LIC-LOCATION`), or a Windows name. One that nobody knows
-    /// counts as the reader's zone: mostly that is where the file was made.
+    /// One that nobody knows counts as the reader's zone: mostly that is where the file was made.
     fn find(&self, id: &str) -> TimeZone {
-        if let Ok(zone) = TimeZone::get(id) {
-            return zone;
-        }
-        let known = self
-            .defined
-            .iter()
-            .find(|(name, _)| *name == id)
-            .map(|(_, tz)| *tz);
-        match known.or_else(|| id.parse::<Tz>().ok()) {
-            Some(Tz::Fixed(offset)) => Offset::from_seconds(offset.local_minus_utc())
-                .map_or_else(|_| self.local.clone(), TimeZone::fixed),
-            Some(tz) => tz
-                .name()
-                .and_then(|name| TimeZone::get(&name).ok())
-                .unwrap_or_else(|| self.local.clone()),
-            None => self.local.clone(),
-        }
+        zone(id, self.defined).unwrap_or_else(|| self.local.clone())
     }
 
     /// The points of a property's values; what cannot be read is left out.
@@ -148,4 +146,160 @@ impl<'a> Zones<'a> {
 /// The point of a property that has one.
 pub fn of(component: &ICalendarComponent, name: &ICalendarProperty, zones: &Zones) -> Option<Moment> {
     zones.moments(component.property(name)?).into_iter().next()
+}
+
+/// An IANA name, a name that the file defines, or a Windows name.
+pub fn zone(id: &str, defined: &[(String, TimeZone)]) -> Option<TimeZone> {
+    let described = || {
+        defined
+            .iter()
+            .find(|(name, _)| name == id)
+            .map(|(_, zone)| zone.clone())
+    };
+    TimeZone::get(id)
+        .ok()
+        .or_else(described)
+        .or_else(|| named(id.parse().ok()?))
+}
+
+/// The zones that a file describes. Their components are emptied, since nothing else is read from them and they are
+/// most of what a small file holds.
+pub fn defined(calendar: &mut ICalendar) -> Vec<(String, TimeZone)> {
+    let is_zone = |c: &ICalendarComponent| c.component_type == ICalendarComponentType::VTimezone;
+    let zones = calendar
+        .components
+        .iter()
+        .filter(|c| is_zone(c))
+        .filter_map(|component| {
+            let id = component
+                .property(&ICalendarProperty::Tzid)?
+                .values
+                .first()?
+                .as_text()?;
+            // `timezone` knows X-LIC-LOCATION and the names of other programs; the rules are the last resort, since they
+            // often are simpler than the truth.
+            let zone = match component.timezone() {
+                Some((_, zone)) => named(zone),
+                None => described(component, calendar),
+            };
+            Some((id.to_owned(), zone?))
+        });
+    let zones = zones.take(MAX_ZONES).collect();
+    let kinds = [
+        ICalendarComponentType::VTimezone,
+        ICalendarComponentType::Standard,
+        ICalendarComponentType::Daylight,
+    ];
+    for component in &mut calendar.components {
+        if kinds.contains(&component.component_type) {
+            component.entries = Vec::new();
+        }
+    }
+    zones
+}
+
+fn named(zone: Tz) -> Option<TimeZone> {
+    match zone {
+        Tz::Fixed(offset) => Offset::from_seconds(offset.local_minus_utc())
+            .ok()
+            .map(TimeZone::fixed),
+        zone => TimeZone::get(&zone.name()?).ok(),
+    }
+}
+
+/// A zone by its latest rules, as a POSIX zone: what it was before they came is not followed.
+fn described(component: &ICalendarComponent, calendar: &ICalendar) -> Option<TimeZone> {
+    let latest = |kind: ICalendarComponentType| {
+        component
+            .component_ids
+            .iter()
+            .filter_map(|id| calendar.components.get(usize::try_from(*id).ok()?))
+            .filter(|c| c.component_type == kind)
+            .filter_map(Observance::of)
+            .max_by_key(|observance| observance.begins)
+    };
+    let standard = latest(ICalendarComponentType::Standard);
+    let daylight = latest(ICalendarComponentType::Daylight);
+    match (standard, daylight) {
+        (Some(standard), Some(daylight)) => match (&standard.rule, &daylight.rule) {
+            (Some(to_standard), Some(to_daylight)) => {
+                let text = format!(
+                    "<STD>{}<DST>{},{to_daylight},{to_standard}",
+                    posix(standard.offset),
+                    posix(daylight.offset)
+                );
+                TimeZone::posix(&text).ok()
+            }
+            _ => {
+                let last = if daylight.begins > standard.begins {
+                    daylight
+                } else {
+                    standard
+                };
+                Offset::from_seconds(last.offset).ok().map(TimeZone::fixed)
+            }
+        },
+        (Some(only), None) | (None, Some(only)) => {
+            Offset::from_seconds(only.offset).ok().map(TimeZone::fixed)
+        }
+        (None, None) => None,
+    }
+}
+
+/// STANDARD or DAYLIGHT.
+struct Observance {
+    begins: DateTime,
+    /// Seconds east of UTC.
+    offset: i32,
+    /// `M3.2.0/2`: when it begins each year, where a rule says that.
+    rule: Option<String>,
+}
+
+impl Observance {
+    fn of(component: &ICalendarComponent) -> Option<Observance> {
+        let partial = |name| match component.property(&name)?.values.first()? {
+            ICalendarValue::PartialDateTime(partial) => Some(partial.as_ref()),
+            _ => None,
+        };
+        let utc = TimeZone::UTC;
+        let zones = Zones::new(&[], &utc);
+        let begins = zones.moment(partial(ICalendarProperty::Dtstart)?, None)?.civil();
+        let to = partial(ICalendarProperty::Tzoffsetto)?;
+        let seconds = i32::from(to.tz_hour?) * 3600
+            + i32::from(to.tz_minute.unwrap_or(0)) * 60
+            + i32::from(to.second.unwrap_or(0));
+        let rule = component.property(&ICalendarProperty::Rrule).and_then(|entry| {
+            let ICalendarValue::RecurrenceRule(rule) = entry.values.first()? else {
+                return None;
+            };
+            let (month, day) = (rule.bymonth.first()?.month(), rule.byday.first()?);
+            let week = match day.ordwk? {
+                -1 | 5 => 5,
+                week @ 1..=4 => week,
+                _ => return None,
+            };
+            let weekday = day.weekday as u8;
+            Some(format!(
+                "M{month}.{week}.{weekday}/{}",
+                begins.time().strftime("%-H:%M:%S")
+            ))
+        });
+        Some(Observance {
+            begins,
+            offset: if to.tz_minus { -seconds } else { seconds },
+            rule,
+        })
+    }
+}
+
+/// An offset as POSIX writes it: the hours to be added to reach UTC.
+fn posix(seconds: i32) -> String {
+    let sign = if seconds > 0 { "-" } else { "" };
+    let seconds = seconds.unsigned_abs();
+    format!(
+        "{sign}{}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }

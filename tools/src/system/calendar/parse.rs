@@ -8,10 +8,15 @@ use std::{
 
 use calcard::{
     Entry, Parser,
-    icalendar::{ICalendar, ICalendarComponent, ICalendarParameterName, ICalendarProperty},
+    icalendar::{
+        ICalendar, ICalendarComponent, ICalendarEntry, ICalendarParameterName, ICalendarProperty,
+        ICalendarTransparency,
+    },
 };
 
-use super::{Series, vdir::MAX_FILE};
+use jiff::tz::TimeZone;
+
+use super::{Series, moment, vdir::MAX_FILE};
 use crate::system::{plain, store};
 
 /// Texts are cut to this; a title of a megabyte is an attack, not a title.
@@ -26,8 +31,8 @@ const MAX_OBJECTS: usize = 10_000;
 pub struct File {
     /// Its VCALENDAR objects.
     pub calendars: Vec<ICalendar>,
-    /// Its objects merged for their VTIMEZONE definitions.
-    pub zones: Vec<ICalendarComponent>,
+    /// The zones that it defines, by the names that it uses for them.
+    pub zones: Vec<(String, TimeZone)>,
     /// What was wrong in it, when something could be read all the same.
     pub trouble: Option<String>,
 }
@@ -60,9 +65,8 @@ fn objects(text: &str) -> File {
     let mut anything = false;
     for _ in 0..MAX_OBJECTS {
         match parser.entry() {
-            Entry::ICalendar(calendar) => {
-                let zones = calendar.timezones().cloned();
-                file.zones.extend(zones);
+            Entry::ICalendar(mut calendar) => {
+                file.zones.extend(moment::defined(&mut calendar));
                 file.calendars.push(calendar);
             }
             Entry::Eof => break,
@@ -92,7 +96,26 @@ fn objects(text: &str) -> File {
     if file.calendars.is_empty() && file.trouble.is_none() {
         file.trouble = Some("it is empty".to_owned());
     }
+    if file.trouble.is_none() {
+        file.trouble = unknown_zone(&file);
+    }
     file
+}
+
+/// Names a zone that the file uses and that nobody knows, neither we nor the file.
+fn unknown_zone(file: &File) -> Option<String> {
+    let entries = file
+        .calendars
+        .iter()
+        .flat_map(|c| &c.components)
+        .flat_map(|c| &c.entries);
+    let unknown = entries
+        .filter_map(ICalendarEntry::tz_id)
+        .find(|id| moment::zone(id, &file.zones).is_none())?;
+    Some(format!(
+        "its time zone \"{}\" is unknown, so its times are taken as local ones",
+        plain::one_line(unknown, 60)
+    ))
 }
 
 impl File {
@@ -117,6 +140,11 @@ pub fn title(component: &ICalendarComponent) -> String {
         Some(title) => plain::one_line(&title, 200),
         None => "untitled".to_owned(),
     }
+}
+
+/// Whether its time is taken: not by what is declared to take none (RFC 5545 3.8.2.7).
+pub fn is_busy(component: &ICalendarComponent) -> bool {
+    component.transparency() != Some(&ICalendarTransparency::Transparent)
 }
 
 /// Names, else addresses, of organizer and attendees.

@@ -3,14 +3,15 @@
 //!
 //! Rules are followed in wall time: an event at nine is at nine on both sides of a clock change.
 
-use std::{collections::HashSet, time::Instant};
+use std::{collections::HashSet, path::Path, time::Instant};
 
 use calcard::icalendar::{
-    ICalendarComponent, ICalendarProperty, ICalendarRecurrenceRule, ICalendarStatus, ICalendarValue,
+    ICalendarComponent, ICalendarComponentType, ICalendarParameterName, ICalendarProperty,
+    ICalendarRecurrenceRule, ICalendarStatus, ICalendarValue,
 };
-use jiff::{SignedDuration, Span, ToSpan, Zoned, civil::DateTime, tz::TimeZone};
+use jiff::{SignedDuration, Span, Timestamp, ToSpan, Zoned, civil::DateTime, tz::TimeZone};
 
-use super::{Event, Series, Source, moment, moment::Moment, parse, rule};
+use super::{Event, Series, Source, index, moment, moment::Moment, parse, rule};
 
 /// Additional or excluded dates of one event.
 const MAX_DATES: usize = 10_000;
@@ -42,37 +43,129 @@ pub fn expand(
 ) {
     let local = source.zones.local();
     let mut replaced = HashSet::new();
+    let mut onwards = Vec::new();
     for single in &series.overrides {
         let id = moment::of(single, &ICalendarProperty::RecurrenceId, source.zones);
-        replaced.extend(id.and_then(|id| id.zoned(local)).map(|at| at.timestamp()));
-        if let Some((start, length)) = bounds(single, source) {
-            out.extend(occurrence(single, source, window, &start, length, true));
+        let id = id.and_then(|id| id.zoned(local));
+        replaced.extend(id.as_ref().map(Zoned::timestamp));
+        let Some((start, length)) = bounds(single, source) else {
+            continue;
+        };
+        out.extend(occurrence(
+            single,
+            source,
+            window,
+            &start,
+            length,
+            id.clone(),
+            true,
+        ));
+        if let Some(id) = id.filter(|_| is_onwards(single)) {
+            onwards.push((id, single, start, length));
         }
     }
+    onwards.sort_by(|a, b| a.0.cmp(&b.0));
     let Some(master) = series.master else {
         return;
     };
-    let Some((start, length)) = bounds(master, source) else {
+    let Some((first, length)) = bounds(master, source) else {
         return;
     };
     let repeats = master.is_recurrent();
     let starts = if repeats {
-        let found = starts(master, source, window, &start, length);
+        let found = starts(master, source, window, &first, length);
         if let Some(trouble) = found.trouble {
             warnings.push(format!("{}: {trouble}", source.path.display()));
         }
         found.starts
     } else {
-        vec![start]
+        vec![first]
     };
     for start in starts {
-        let kept = start
+        let Some(id) = start
             .zoned(local)
-            .is_some_and(|at| !replaced.contains(&at.timestamp()));
-        if kept {
-            out.extend(occurrence(master, source, window, &start, length, repeats));
-        }
+            .filter(|at| !replaced.contains(&at.timestamp()))
+        else {
+            continue;
+        };
+        let original = repeats.then(|| id.clone());
+        // A change of "this and what follows" (RANGE=THISANDFUTURE) moves what follows as far as itself.
+        let changed = onwards.iter().rev().find(|(from, ..)| *from <= id);
+        let made = match changed {
+            Some((from, single, to, length)) => to.zoned(local).and_then(|to| {
+                let start = start.moved(from, &to, local)?;
+                occurrence(single, source, window, &start, *length, original, repeats)
+            }),
+            None => occurrence(master, source, window, &start, length, original, repeats),
+        };
+        out.extend(made);
     }
+}
+
+/// From the first to the last moment of a file's events, a day wider each way; nothing when it holds none.
+pub fn span(file: &parse::File) -> Option<index::Span> {
+    let utc = TimeZone::UTC;
+    let zones = super::Zones::new(&file.zones, &utc);
+    let source = Source {
+        zones: &zones,
+        calendar: "".into(),
+        path: Path::new("").into(),
+    };
+    let day = SignedDuration::from_hours(26);
+    let mut whole: Option<index::Span> = None;
+    for component in file.calendars.iter().flat_map(|c| &c.components) {
+        if component.component_type != ICalendarComponentType::VEvent {
+            continue;
+        }
+        let Some((start, length)) = bounds(component, &source) else {
+            continue;
+        };
+        let Some(begin) = start.zoned(&utc).map(|at| at.timestamp()) else {
+            continue;
+        };
+        let lasts = match length {
+            Length::Days(days) => SignedDuration::from_hours(days.clamp(0, 1_000_000) * 24),
+            Length::Exact(length) => length,
+        };
+        let late = |at: Timestamp| {
+            at.checked_add(lasts.saturating_add(day))
+                .unwrap_or(Timestamp::MAX)
+        };
+        let extra = component.has_property(&ICalendarProperty::Rdate) || is_onwards(component);
+        let to = if component.is_recurrent() || extra {
+            // A count would have to be counted, so it counts as endless here; most rules have neither.
+            let until = |rule: &ICalendarRecurrenceRule| {
+                let until = zones.moment(rule.until.as_ref()?, None)?;
+                Some(late(until.zoned(&utc)?.timestamp()))
+            };
+            let ends = rules(component).map(until).collect::<Option<Vec<_>>>();
+            ends.filter(|ends| !extra && !ends.is_empty())
+                .and_then(|ends| ends.into_iter().max())
+                .map_or(Timestamp::MAX, |to| to.max(late(begin)))
+        } else {
+            late(begin)
+        };
+        let from = if extra {
+            Timestamp::MIN
+        } else {
+            begin.checked_sub(day).unwrap_or(Timestamp::MIN)
+        };
+        whole = Some(match whole {
+            Some(old) => index::Span {
+                from: old.from.min(from),
+                to: old.to.max(to),
+            },
+            None => index::Span { from, to },
+        });
+    }
+    whole
+}
+
+/// Whether a replaced occurrence stands for those after it, too.
+fn is_onwards(component: &ICalendarComponent) -> bool {
+    component
+        .property(&ICalendarProperty::RecurrenceId)
+        .is_some_and(|entry| entry.parameter(&ICalendarParameterName::Range).is_some())
 }
 
 /// One occurrence, unless it is cancelled or outside the window.
@@ -82,6 +175,7 @@ fn occurrence(
     window: &Window,
     start: &Moment,
     length: Length,
+    original: Option<Zoned>,
     repeats: bool,
 ) -> Option<Event> {
     if component.status() == Some(&ICalendarStatus::Cancelled) {
@@ -113,6 +207,8 @@ fn occurrence(
         people: parse::people(component),
         invited: component.has_property(&ICalendarProperty::Organizer),
         repeats,
+        original,
+        busy: parse::is_busy(component),
         calendar: source.calendar.clone(),
         path: source.path.clone(),
     })

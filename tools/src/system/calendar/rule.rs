@@ -579,6 +579,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn the_crate_agrees(rule in any_rule(), day in 1_u8..29, month in 1_u8..13) {
             let begin = format!("2024{month:02}{day:02}T093000");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jiff::{ToSpan, civil::date};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -175,6 +176,143 @@ fn single_occurrences_are_replaced() {
         .collect();
     assert_eq!(seen, ["weekly 05 09:00", "moved 13 11:00", "weekly 26 09:00"]);
     assert!(reading.items.iter().all(|e| e.repeats && e.uid == "u"));
+}
+
+#[test]
+fn a_change_of_what_follows_moves_what_follows() {
+    let master = "BEGIN:VEVENT\nUID:u\nSUMMARY:old\nDTSTART;TZID=Europe/Berlin:20261005T090000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=5\nEXDATE;TZID=Europe/Berlin:20261019T090000\nEND:VEVENT";
+    let onwards = "BEGIN:VEVENT\nUID:u\nSUMMARY:new\nRECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Berlin:20261012T090000\nDTSTART;TZID=Europe/Berlin:20261013T103000\nDURATION:PT2H\nEND:VEVENT";
+    let root = store(&[&format!("{master}\n{onwards}")]);
+    let reading = read(&root, "Europe/Berlin", "2026-10-01T00:00", "2026-11-30T00:00");
+    let seen: Vec<String> = reading
+        .items
+        .iter()
+        .map(|e| {
+            format!(
+                "{} {}-{}",
+                e.title,
+                e.start.strftime("%d %H:%M"),
+                e.end.strftime("%H:%M")
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "old 05 09:00-10:00",
+            "new 13 10:30-12:30",
+            "new 27 10:30-12:30",
+            "new 03 10:30-12:30"
+        ]
+    );
+}
+
+#[test]
+fn a_zone_is_known_by_its_name_else_by_its_rules() {
+    let zone = |id: &str, more: &str| {
+        format!(
+            "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:{id}\n{more}\nEND:VTIMEZONE\n{}\nEND:VCALENDAR\n",
+            event(&format!(
+                "DTSTART;TZID={id}:20260701T120000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1"
+            ))
+        )
+    };
+    let seen = |text: String| {
+        let root = store(&[&text]);
+        let reading = read(&root, "UTC", "2026-07-01T00:00", "2027-01-02T00:00");
+        let hour = |e: &Event| e.start.strftime("%m-%d %H:%M").to_string();
+        let items = &reading.items;
+        (hour(&items[0]), hour(&items[items.len() - 1]), reading.warnings)
+    };
+    let rules = "BEGIN:STANDARD\nDTSTART:19701101T020000\nTZOFFSETFROM:-0430\nTZOFFSETTO:-0530\nRRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=1SU\nEND:STANDARD\nBEGIN:DAYLIGHT\nDTSTART:19700308T020000\nTZOFFSETFROM:-0530\nTZOFFSETTO:-0430\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=2SU\nEND:DAYLIGHT";
+    let fixed = "BEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+0545\nTZOFFSETTO:+0545\nEND:STANDARD";
+    for (text, summer, winter) in [
+        (zone("Our Office", rules), "07-01 16:30", "01-01 17:30"),
+        (zone("Our Office", fixed), "07-01 06:15", "01-01 06:15"),
+        (
+            zone("Custom", "X-LIC-LOCATION:Europe/Berlin"),
+            "07-01 10:00",
+            "01-01 11:00",
+        ),
+    ] {
+        let found = seen(text.clone());
+        assert_eq!((found.0.as_str(), found.1.as_str()), (summer, winter), "{text}");
+        assert_eq!(found.2, [""; 0], "{text}");
+    }
+    let found = seen(zone("Nowhere/Known", "X-COMMENT:nothing"));
+    assert_eq!(found.0, "07-01 12:00", "it counts as local");
+    assert!(
+        found.2.len() == 1 && found.2[0].contains("time zone \"Nowhere/Known\" is unknown"),
+        "{:?}",
+        found.2
+    );
+}
+
+/// Another program writes, rewrites in place without a change of length, renames, and removes.
+#[test]
+fn what_other_programs_change_is_seen_at_once() {
+    let root = store(&[]);
+    let folder = root.path().join("home");
+    let titles = || {
+        let reading = read(&root, "UTC", "2026-12-01T00:00", "2026-12-02T00:00");
+        reading.items.into_iter().map(|e| e.title).collect::<Vec<_>>()
+    };
+    let put = |name: &str, title: &str| {
+        let text = format!(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:{name}\nSUMMARY:{title}\nDTSTART:20261201T120000Z\nEND:VEVENT\nEND:VCALENDAR\n"
+        );
+        fs::write(folder.join(name), text).unwrap();
+    };
+    assert_eq!(titles(), [""; 0]);
+    put("a.ics", "one");
+    assert_eq!(titles(), ["one"]);
+    put("a.ics", "two");
+    assert_eq!(titles(), ["two"]);
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(titles(), ["two"]);
+    put("a.ics", "six");
+    assert_eq!(titles(), ["six"]);
+    put(".b.ics", "hidden");
+    fs::rename(folder.join(".b.ics"), folder.join("b.ics")).unwrap();
+    assert_eq!(titles(), ["hidden", "six"]);
+    fs::remove_file(folder.join("a.ics")).unwrap();
+    assert_eq!(titles(), ["hidden"]);
+    fs::write(folder.join("b.ics"), "junk").unwrap();
+    assert_eq!(titles(), [""; 0]);
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(titles(), [""; 0]);
+}
+
+/// A generous bound on what `examples/calendar_speed.rs` measures, in a slow build on a busy machine.
+#[test]
+fn a_week_of_many_events_is_quick_after_the_first_look() {
+    let root = store(&[]);
+    for n in 0..2000_i64 {
+        let start = date(2022, 1, 1).checked_add((n % 1800).days()).unwrap();
+        let rule = if n % 20 == 0 { "\nRRULE:FREQ=WEEKLY" } else { "" };
+        let text = format!(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:{n}\nSUMMARY:E{n}\nDTSTART;TZID=Europe/Berlin:{}T090000\nDURATION:PT1H{rule}\nEND:VEVENT\nEND:VCALENDAR\n",
+            start.strftime("%Y%m%d")
+        );
+        fs::write(root.path().join(format!("home/{n}.ics")), text).unwrap();
+    }
+    let week = || read(&root, "Europe/Berlin", "2026-11-23T00:00", "2026-11-30T00:00").items;
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    let first = week();
+    let indexing = begun.elapsed();
+    let begun = Instant::now();
+    assert_eq!(week(), first);
+    let again = begun.elapsed();
+    eprintln!(
+        "2,000 events: first look {indexing:?}, then {again:?}, {} found",
+        first.len()
+    );
+    assert!(first.len() >= 100, "{}", first.len());
+    assert!(
+        again < indexing && again < Duration::from_secs(1),
+        "{again:?} after {indexing:?}"
+    );
 }
 
 #[test]

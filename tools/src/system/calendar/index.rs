@@ -1,0 +1,260 @@
+//! What calendar files hold, kept between questions: ten thousand files take seconds to read, and a question waits.
+//!
+//! Nothing is trusted longer than one look: each question lists the folder and compares a stamp of every file, so that
+//! what another program wrote is seen, however it wrote it. A file outside the window that is asked about is not opened.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use jiff::{Timestamp, Zoned};
+
+use super::{Collection, parse, recur};
+use crate::system::{store::StoreError, vdir::MAX_FILES};
+
+/// Folders that are kept; more are forgotten together, which costs one slow question.
+const MAX_FOLDERS: usize = 64;
+/// Text of the files that one folder keeps parsed, in bytes; parsed it takes some six times as much. Beyond it a file is
+/// parsed again whenever it is needed.
+const MAX_KEPT: u64 = 16 << 20;
+/// A file that was written this short a time before it was read may be written again within the same tick of the clock.
+const TICK: Duration = Duration::from_millis(100);
+/// The same where a file system counts in (two) seconds.
+const COARSE_TICK: Duration = Duration::from_secs(3);
+
+type Shared = Arc<Mutex<Folder>>;
+
+static FOLDERS: LazyLock<Mutex<HashMap<PathBuf, Shared>>> = LazyLock::new(Mutex::default);
+
+/// What one folder holds.
+#[derive(Default)]
+struct Folder {
+    files: HashMap<OsString, Known>,
+    kept: u64,
+    look: u64,
+}
+
+struct Known {
+    stamp: Stamp,
+    /// Whether the stamp can be trusted to change with the next write.
+    settled: bool,
+    span: Option<Span>,
+    trouble: Option<String>,
+    /// `None` for what cannot be read, and for what there is no room for.
+    file: Option<Arc<parse::File>>,
+    look: u64,
+}
+
+/// What changes when a file does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// From the first to the last moment at which a file's events may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// A day early, since a time without a zone is another moment for each reader.
+    pub from: Timestamp,
+    /// A day late.
+    pub to: Timestamp,
+}
+
+impl Span {
+    /// Everything between two moments.
+    pub fn of(from: &Zoned, to: &Zoned) -> Span {
+        Span {
+            from: from.timestamp(),
+            to: to.timestamp(),
+        }
+    }
+
+    fn touches(&self, other: &Span) -> bool {
+        self.from <= other.to && other.from <= self.to
+    }
+}
+
+/// The files of a collection that hold an event within the stretch, or all; sorted. What cannot be read is a warning.
+///
+/// # Errors
+/// When the folder cannot be listed.
+pub fn files(
+    collection: &Collection,
+    within: Option<Span>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<(Arc<Path>, Arc<parse::File>)>, StoreError> {
+    let folder = folder(&collection.path);
+    let mut folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
+    let entries = match fs::read_dir(&collection.path) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(StoreError::of(&collection.path, e)),
+    };
+    folder.look += 1;
+    let mut found: Vec<(Arc<Path>, Arc<parse::File>)> = Vec::new();
+    for (count, entry) in entries.enumerate() {
+        if count >= MAX_FILES {
+            warnings.push(format!(
+                "{} holds more than {MAX_FILES} files; the rest was left out",
+                collection.path.display()
+            ));
+            break;
+        }
+        let Ok(entry) = entry else {
+            continue;
+        };
+        let name = entry.file_name();
+        if !is_item(&name) {
+            continue;
+        }
+        let path = || collection.path.join(&name);
+        match entry.metadata() {
+            Ok(meta) if meta.is_file() => {
+                if let Some(file) = folder.look_at(&name, &meta, within, &path, warnings) {
+                    found.push((Arc::from(path()), file));
+                }
+            }
+            Ok(meta) if meta.is_symlink() => {
+                warnings.push(format!("{} is a link and was left out", path().display()));
+            }
+            Ok(_) => {}
+            Err(e) => warnings.push(StoreError::of(&path(), e).to_string()),
+        }
+    }
+    folder.forget();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}
+
+impl Folder {
+    /// The parsed file, unless it is outside of what is asked for or cannot be read.
+    fn look_at(
+        &mut self,
+        name: &OsString,
+        meta: &Metadata,
+        within: Option<Span>,
+        path: &dyn Fn() -> PathBuf,
+        warnings: &mut Vec<String>,
+    ) -> Option<Arc<parse::File>> {
+        let stamp = Stamp::of(meta);
+        let look = self.look;
+        let fresh = self
+            .files
+            .get(name)
+            .is_some_and(|known| known.stamp == stamp && known.settled);
+        if !fresh {
+            self.drop_one(name);
+            let known = self.read(stamp, &path());
+            self.kept += known.file.as_ref().map_or(0, |_| stamp.length);
+            self.files.insert(name.clone(), known);
+        }
+        let known = self.files.get_mut(name)?;
+        known.look = look;
+        if let Some(trouble) = &known.trouble {
+            warnings.push(format!("{}: {trouble}", path().display()));
+        }
+        let wanted = match (within, &known.span) {
+            (None, _) => true,
+            (Some(within), Some(span)) => span.touches(&within),
+            (Some(_), None) => false,
+        };
+        if !wanted {
+            return None;
+        }
+        match &known.file {
+            Some(file) => Some(file.clone()),
+            // There was no room for it; what was told about it above stays true.
+            None => parse::file(&path()).ok().map(Arc::new),
+        }
+    }
+
+    fn read(&self, stamp: Stamp, path: &Path) -> Known {
+        // Taken before the file is read: a write in between makes the stamp of the next look another one.
+        let settled = stamp.is_settled();
+        let (file, trouble) = match parse::file(path) {
+            Ok(file) => {
+                let trouble = file.trouble.clone();
+                (Some(Arc::new(file)), trouble)
+            }
+            Err(trouble) => (None, Some(trouble)),
+        };
+        let span = file.as_ref().and_then(|file| recur::span(file));
+        Known {
+            stamp,
+            settled,
+            span,
+            trouble,
+            file: file.filter(|_| self.kept + stamp.length <= MAX_KEPT),
+            look: self.look,
+        }
+    }
+
+    /// Forgets what was not seen in this look.
+    fn forget(&mut self) {
+        let look = self.look;
+        let gone: Vec<OsString> = self
+            .files
+            .iter()
+            .filter(|(_, known)| known.look != look)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.drop_one(&name);
+        }
+    }
+
+    fn drop_one(&mut self, name: &OsString) {
+        if let Some(old) = self.files.remove(name)
+            && old.file.is_some()
+        {
+            self.kept = self.kept.saturating_sub(old.stamp.length);
+        }
+    }
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Stamp {
+        Stamp {
+            inode: meta.ino(),
+            length: meta.len(),
+            written: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let tick = if self.changed.1 == 0 { COARSE_TICK } else { TICK };
+        let changed = u64::try_from(self.changed.0)
+            .ok()
+            .zip(u32::try_from(self.changed.1).ok());
+        changed.is_some_and(|(seconds, nanos)| {
+            let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+            SystemTime::now()
+                .duration_since(changed)
+                .is_ok_and(|age| age > tick)
+        })
+    }
+}
+
+fn folder(path: &Path) -> Shared {
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if folders.len() >= MAX_FOLDERS && !folders.contains_key(path) {
+        folders.clear();
+    }
+    folders.entry(path.to_owned()).or_default().clone()
+}
+
+fn is_item(name: &OsString) -> bool {
+    let name = Path::new(name);
+    let bytes = name.as_os_str().as_encoded_bytes();
+    !bytes.starts_with(b".") && name.extension().is_some_and(|e| e.eq_ignore_ascii_case("ics"))
+}
