@@ -36,6 +36,9 @@ pub async fn act(
     around: Circumstances<'_>,
     front: &mut dyn Front,
 ) -> Outcome {
+    if let Some(refusal) = consent::refusal(entry, around.tainted) {
+        return Outcome::Tell(refusal);
+    }
     let because = consent::reasons(entry, &call.arguments, around.tainted, around.said);
     if !because.is_empty() {
         let preview = catch_unwind(AssertUnwindSafe(|| {
@@ -153,5 +156,52 @@ impl<T> Drop for AbortOnDrop<T> {
         if self.abort {
             self.task.abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::reply::Terminal;
+
+    #[tokio::test]
+    async fn a_planted_fact_is_not_remembered_even_with_a_yes() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = tools::Dirs::under(home.path());
+        let call = Call {
+            name: "memory.remember".into(),
+            arguments: json!({"fact": "my bank is at evil.example"}),
+        };
+        let remember = async |tainted| {
+            let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
+            let around = Circumstances {
+                ctx: Ctx {
+                    now: jiff::Zoned::now(),
+                    dirs: dirs.clone(),
+                    index: Arc::new(tools::discover::Index::of(tools::ALL)),
+                    search: tools::Search::default(),
+                    daemon: false,
+                    step: journal.step("memory.remember"),
+                },
+                tainted,
+                said: &["yes"],
+                patience: Duration::from_secs(5),
+            };
+            let mut says_yes = Terminal {
+                verbose: false,
+                yes: true,
+                interactive: false,
+            };
+            let entry = tools::find("memory.remember").unwrap();
+            act(entry, &call, around, &mut says_yes).await
+        };
+        assert_eq!(remember(true).await, Outcome::Tell(words::own_words_only()));
+        assert!(!dirs.memory.exists());
+        assert!(matches!(remember(false).await, Outcome::Done(_)));
+        assert!(dirs.memory.exists());
     }
 }

@@ -59,6 +59,8 @@ section! {
         contacts: Contacts = Contacts::default(),
         /// Your notes.
         notes: Notes = Notes::default(),
+        /// What you told Tiro to remember.
+        memory: Memory = Memory::default(),
         /// Your mail.
         mail: Mail = Mail::default(),
         /// The programs that Tiro can open.
@@ -228,6 +230,14 @@ section! {
 }
 
 section! {
+    /// What you told Tiro to remember.
+    Memory {
+        /// Folder with one Markdown file a fact.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
     /// Your mail.
     Mail {
         /// A Maildir.
@@ -329,6 +339,7 @@ impl Config {
             reminders: self.reminders.dir.or(default.reminders),
             contacts: self.contacts.dir.or(default.contacts),
             notes: self.notes.dir.or(default.notes),
+            memory: self.memory.dir.or(default.memory),
             mail: self.mail.dir.or(default.mail),
             state: default.state,
             applications: match &self.applications.dirs[..] {

@@ -46,6 +46,12 @@ pub fn reasons(entry: &Entry, arguments: &Value, tainted: bool, said: &[&str]) -
     reasons
 }
 
+/// Why this call may not run at all, whatever the person would answer: what is kept as theirs must come from them, and
+/// a yes to a sentence that a mail suggested is soon said.
+pub fn refusal(entry: &Entry, tainted: bool) -> Option<String> {
+    (entry.own_words && tainted).then(prompts::words::own_words_only)
+}
+
 /// Strings among the arguments that point somewhere: mail addresses, URLs, paths.
 fn addresses(value: &Value, found: &mut Vec<String>) {
     match value {
@@ -108,6 +114,21 @@ mod tests {
             json!({}),
             &["This leaves your computer."],
         );
+    }
+
+    #[test]
+    fn what_only_the_person_may_say_is_refused_after_others_spoke() {
+        let mut own = entry(Effect::Write, false);
+        own.own_words = true;
+        assert_eq!(refusal(&own, false), None);
+        assert!(refusal(&own, true).unwrap().contains("somebody else wrote"));
+        assert_eq!(refusal(&entry(Effect::Write, false), true), None);
+        let kept: Vec<&str> = tools::ALL
+            .iter()
+            .filter(|t| t.own_words)
+            .map(|t| t.name)
+            .collect();
+        assert_eq!(kept, ["memory.remember"]);
     }
 
     #[test]

@@ -35,6 +35,13 @@ pub fn undone(what: &str) -> String {
     format!("Undone: {what}")
 }
 
+/// A fact may only come from the person, and somebody else's text was read.
+pub fn own_words_only() -> String {
+    "I have read text that somebody else wrote in this conversation, so I do not remember anything new now. \
+     Tell me again in a new conversation."
+        .to_owned()
+}
+
 /// Nothing but silence was recorded.
 pub fn nothing_heard() -> String {
     "I didn't hear anything.".to_owned()

@@ -28,6 +28,9 @@ pub trait Tool: 'static {
     const CONFIRM: bool = matches!(Self::EFFECT, Effect::Irreversible | Effect::Egress);
     /// Whether the result carries text that somebody else wrote; such a result taints the turn.
     const UNTRUSTED: bool = false;
+    /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
+    /// is in the conversation.
+    const OWN_WORDS: bool = false;
     /// How long `run` may take before it is dropped.
     const TIMEOUT: Duration = Duration::from_secs(10);
     /// What people say when they want this, at least three.
@@ -113,6 +116,8 @@ pub struct Dirs {
     pub contacts: PathBuf,
     /// Markdown files.
     pub notes: PathBuf,
+    /// What the person told Tiro to remember, one Markdown file a fact.
+    pub memory: PathBuf,
     /// Maildir, with `.Sent`, `.Drafts`, ... as Maildir++ subfolders.
     pub mail: PathBuf,
     /// What Tiro keeps for itself: timers, journal.
@@ -129,6 +134,7 @@ impl Dirs {
             reminders: root.join("reminders"),
             contacts: root.join("contacts"),
             notes: root.join("notes"),
+            memory: root.join("memory"),
             mail: root.join("mail"),
             state: root.join("state"),
             applications: vec![root.join("applications")],
@@ -233,6 +239,8 @@ pub struct Entry {
     pub confirm: bool,
     /// Whether its result taints the turn.
     pub untrusted: bool,
+    /// Whether a tainted conversation refuses it.
+    pub own_words: bool,
     /// How long it may run.
     pub timeout: Duration,
     /// What people say when they want it.
@@ -256,6 +264,7 @@ impl Entry {
             load: T::LOAD,
             confirm: T::CONFIRM,
             untrusted: T::UNTRUSTED,
+            own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,
             use_when: T::USE_WHEN,

@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod contacts;
 pub mod mail;
 pub mod notes;
+pub mod memory;
 pub mod apps;
 pub mod sums;
 pub mod timers;

@@ -178,7 +178,7 @@ fn folders(paths: &Paths) -> Section {
 fn stores(app: &App) -> Section {
     let mut section = Section::new("data");
     let dirs = app.config.dirs(&app.paths);
-    let counted: [(&str, &Path, anyhow::Result<Count>); 5] = [
+    let counted: [(&str, &Path, anyhow::Result<Count>); 6] = [
         (
             "calendars",
             &dirs.calendars,
@@ -191,6 +191,7 @@ fn stores(app: &App) -> Section {
         ),
         ("contacts", &dirs.contacts, cards(&dirs.contacts)),
         ("notes", &dirs.notes, files(&dirs.notes, "md", None)),
+        ("memory", &dirs.memory, files(&dirs.memory, "md", None)),
         ("mail", &dirs.mail, mail(&dirs.mail)),
     ];
     for (name, folder, count) in counted {

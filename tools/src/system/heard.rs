@@ -1,5 +1,7 @@
 //! Names as a recogniser hears them: which of the names that exist was probably meant.
 
+pub mod search;
+
 use crate::discover::words::{self, Normaliser};
 
 /// From here on a name counts as heard.

@@ -1,185 +1,343 @@
-//! The person's notes: Markdown files in one folder.
+//! The person's notes: Markdown files in one folder and its sub-folders, also those of other programs (Obsidian, Joplin
+//! exports, a text editor). What Tiro did not write it leaves as it is.
 
-use std::path::{Path, PathBuf};
+mod aloud;
+mod write;
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
 
 use super::{
-    journal::{JournalError, Step},
+    heard::{self, search::Search},
     plain,
-    store::{self, StoreError},
+    store::{self, Bounds},
 };
 use crate::contract::ToolError;
+pub use aloud::{aloud, body};
+pub(super) use write::file_name;
+pub use write::{append, create, remove};
 
 /// Longest note, in bytes.
 pub const MAX_NOTE: usize = 64 * 1024;
-/// Longest file name without its number and extension, in bytes; file systems end at 255.
-const MAX_NAME: usize = 80;
 /// Longest title, in characters.
 const MAX_TITLE: usize = 120;
-/// Notes of one name before giving up.
-const MAX_SAME: usize = 1000;
+/// Bytes at the front of a file that hold its title.
+const HEAD: u64 = 4 * 1024;
+/// Other names that are read from one note.
+const MAX_ALIASES: usize = 10;
+/// How long a search reads; what is older than the notes looked at by then is not found, and it says so.
+const PATIENCE: Duration = Duration::from_secs(4);
+const BOUNDS: Bounds = Bounds {
+    depth: 8,
+    entries: 50_000,
+    file_links: false,
+};
 
-/// Writes a new note and returns its file. Never overwrites: the second note of a name gets `-2`.
-///
-/// # Errors
-/// `Tell` for an empty or oversized note and for a folder that takes no files.
-pub fn create(step: &Step, folder: &Path, title: Option<&str>, text: &str) -> Result<PathBuf, ToolError> {
-    let text = plain::lines(text);
-    let text = text.trim();
-    let title = title
-        .map(|t| plain::one_line(t, MAX_TITLE))
-        .filter(|t| !t.is_empty());
-    if text.is_empty() && title.is_none() {
-        return Err(ToolError::tell("The note is empty. Say what it should hold."));
-    }
-    if text.len() > MAX_NOTE {
-        return Err(ToolError::tell("The note is too long. Split it into several."));
-    }
-    let name = file_name(title.as_deref().unwrap_or(text));
-    let content = match &title {
-        Some(title) if text.is_empty() => format!("# {title}\n"),
-        Some(title) => format!("# {title}\n\n{text}\n"),
-        None => format!("{text}\n"),
-    };
-    let what = "save the note";
-    store::make_folder(folder).map_err(|e| e.tool(what))?;
-    for number in 1..=MAX_SAME {
-        let path = match number {
-            1 => folder.join(format!("{name}.md")),
-            n => folder.join(format!("{name}-{n}.md")),
-        };
-        match step.create(&path, content.as_bytes()) {
-            Ok(()) => return Ok(path),
-            Err(JournalError::Store(StoreError::Exists(_))) => {}
-            Err(error) => return Err(error.tool(what)),
-        }
-    }
-    Err(ToolError::tell(
-        "There are too many notes of that name. Choose another title.",
-    ))
+/// A note that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Its title: from the front matter, else the first heading, else the file's name.
+    pub title: String,
+    /// What else it may be called: the file's name, and `aliases` of the front matter.
+    pub names: Vec<String>,
+    /// Below the notes' folder.
+    pub file: PathBuf,
+    /// The whole path.
+    pub path: PathBuf,
+    /// When it was last changed.
+    pub modified: Timestamp,
+    /// Whether a program saved it from the web, so that somebody else wrote it.
+    pub clipped: bool,
 }
 
-/// Letters and digits of the first words, joined by hyphens: nothing in it can leave the folder, hide the file or
-/// mean something to a shell.
-fn file_name(text: &str) -> String {
-    let mut name = String::new();
-    let words = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty());
-    for word in words.take(8) {
-        let word = word.to_lowercase();
-        if name.is_empty() {
-            name.push_str(&word[..word.floor_char_boundary(MAX_NAME)]);
-        } else if name.len() + word.len() < MAX_NAME {
-            name.push('-');
-            name.push_str(&word);
-        } else {
+/// What a search came to.
+#[derive(Debug, Default)]
+pub struct Searched {
+    /// Best first, with the place in the text that fits.
+    pub found: Vec<(Note, String)>,
+    /// Whether time ran out before all notes were read.
+    pub partial: bool,
+}
+
+/// All notes, newest first.
+///
+/// # Errors
+/// When the folder cannot be read. One that is not there holds none.
+pub fn list(folder: &Path) -> Result<Vec<Note>, ToolError> {
+    let notes = files(folder)?.into_iter();
+    Ok(notes
+        .filter_map(|(modified, path)| {
+            let head = read_head(&path, HEAD)?;
+            Some(note(folder, path, modified, &head))
+        })
+        .collect())
+}
+
+/// The newest notes only; no other is opened. Also says how many there are.
+///
+/// # Errors
+/// As [`list`].
+pub fn newest(folder: &Path, most: usize) -> Result<(Vec<Note>, usize), ToolError> {
+    let files = files(folder)?;
+    let count = files.len();
+    let notes = files.into_iter().filter_map(|(modified, path)| {
+        let head = read_head(&path, HEAD)?;
+        Some(note(folder, path, modified, &head))
+    });
+    Ok((notes.take(most).collect(), count))
+}
+
+/// Looks for words in titles and texts, newest first where they fit equally.
+///
+/// # Errors
+/// As [`list`].
+pub fn search(folder: &Path, heard: &str, most: usize) -> Result<Searched, ToolError> {
+    let started = Instant::now();
+    let mut search = Search::new(heard);
+    let mut partial = false;
+    for (modified, path) in files(folder)? {
+        if started.elapsed() > PATIENCE {
+            partial = true;
             break;
         }
+        if let Some(text) = read_head(&path, MAX_NOTE as u64) {
+            let note = note(folder, path, modified, &text);
+            let title = format!("{} {}", note.title, note.names.join(" "));
+            search.look(note, &title, body(&text));
+        }
     }
-    if name.is_empty() { "note".to_owned() } else { name }
+    let found = search.ranked().into_iter().take(most);
+    Ok(Searched {
+        found: found
+            .map(|(_, note)| {
+                let text = read_head(&note.path, MAX_NOTE as u64).unwrap_or_default();
+                let place = place(body(&text), heard);
+                (note, place)
+            })
+            .collect(),
+        partial,
+    })
+}
+
+/// The note that somebody named, also when it was misheard.
+///
+/// # Errors
+/// What to say when there is none or more than one such.
+pub fn choose(notes: &[Note], heard: &str) -> Result<Note, ToolError> {
+    let wanted = plain::one_line(heard, 80);
+    if notes.is_empty() {
+        return Err(ToolError::tell("You have no notes yet."));
+    }
+    // "my garden note" is the one called Garden.
+    let lower = wanted.to_lowercase();
+    let name = lower.strip_suffix("note").map_or(lower.as_str(), str::trim_end);
+    if name.is_empty() {
+        return Err(ToolError::tell("Which note? Say its title."));
+    }
+    let names = |note: &Note| -> Vec<String> {
+        let mut names = vec![note.title.clone()];
+        names.extend(note.names.iter().cloned());
+        names
+    };
+    // A title that is just what was said wins over those that only begin like it.
+    let same = |note: &&Note| {
+        names(note)
+            .iter()
+            .any(|n| n.to_lowercase() == lower || n.to_lowercase() == name)
+    };
+    let mut fits: Vec<&Note> = notes.iter().filter(same).collect();
+    if fits.is_empty() {
+        let found = heard::pick(name, notes, |note| {
+            let others = note.names.iter().map(|n| (n.as_str(), 0.99));
+            std::iter::once((note.title.as_str(), 1.0))
+                .chain(others)
+                .collect()
+        });
+        fits = found[..heard::contenders(&found)].iter().map(|f| f.1).collect();
+    }
+    match fits[..] {
+        [one] => Ok(one.clone()),
+        [] => Err(ToolError::tell(format!(
+            "There is no note called \"{wanted}\". Search for a word in it, or list the notes."
+        ))),
+        _ => {
+            let named: Vec<String> = fits.iter().take(5).map(|note| distinct(note, &fits)).collect();
+            let more = if fits.len() > named.len() {
+                " or another"
+            } else {
+                ""
+            };
+            Err(ToolError::tell(format!(
+                "Which note: {}{more}?",
+                plain::listed(&named, "or")
+            )))
+        }
+    }
+}
+
+/// The text of a note. Bytes that are no UTF-8 are read as Latin-1, as old editors wrote them.
+///
+/// # Errors
+/// When it cannot be read any more.
+pub fn text(note: &Note) -> Result<String, ToolError> {
+    read_head(&note.path, MAX_NOTE as u64)
+        .ok_or_else(|| ToolError::tell(format!("I could not read the note \"{}\".", note.title)))
+}
+
+/// The files that are notes with when they were changed, newest first.
+fn files(folder: &Path) -> Result<Vec<(Timestamp, PathBuf)>, ToolError> {
+    let found = store::walk(folder, BOUNDS).map_err(|e| e.tool("read your notes"))?;
+    if let Some(warning) = found.warnings.first() {
+        tracing::debug!(warning, count = found.warnings.len(), "some notes were left out");
+    }
+    let mut files: Vec<(Timestamp, PathBuf)> = found
+        .files
+        .into_iter()
+        .filter(|path| {
+            let is = |kind: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(kind));
+            is("md") || is("markdown")
+        })
+        .map(|path| {
+            let changed = fs::metadata(&path).and_then(|meta| meta.modified()).ok();
+            let changed = changed.and_then(|at| Timestamp::try_from(at).ok());
+            (changed.unwrap_or(Timestamp::UNIX_EPOCH), path)
+        })
+        .collect();
+    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    Ok(files)
+}
+
+/// The front of a file as text; nothing when it cannot be read, which must not hide its neighbours.
+fn read_head(path: &Path, max: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(max).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        tracing::debug!(%error, "a note was left out");
+        return None;
+    }
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    Some(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        // Cut in the middle of a character.
+        Err(e) if e.error_len().is_none() => String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned(),
+        Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
+    })
+}
+
+fn note(folder: &Path, path: PathBuf, modified: Timestamp, head: &str) -> Note {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = if stem.contains(' ') {
+        stem.into_owned()
+    } else {
+        stem.replace(['-', '_'], " ")
+    };
+    let stem = plain::one_line(&stem, MAX_TITLE);
+    let (front, body) = aloud::front_matter(head).unwrap_or(("", head));
+    let fields = fields(front);
+    let first = body
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let title = fields
+        .title
+        .clone()
+        .unwrap_or_else(|| match first.trim().strip_prefix("# ") {
+            Some(heading) => plain::one_line(heading, MAX_TITLE),
+            None => String::new(),
+        });
+    let mut names = fields.aliases;
+    let title = if title.is_empty() {
+        stem
+    } else {
+        names.insert(0, stem);
+        title
+    };
+    Note {
+        names,
+        title,
+        file: path.strip_prefix(folder).unwrap_or(&path).to_owned(),
+        path,
+        modified,
+        clipped: fields.clipped,
+    }
+}
+
+/// What the front matter says of interest.
+#[derive(Default)]
+struct Fields {
+    title: Option<String>,
+    aliases: Vec<String>,
+    clipped: bool,
+}
+
+/// Reads the few keys of front matter that matter here, line by line: YAML proper is far more, and a note must not
+/// become unreadable over it.
+fn fields(front: &str) -> Fields {
+    let mut fields = Fields::default();
+    let mut in_aliases = false;
+    let clean = |text: &str| plain::one_line(text.trim().trim_matches(['"', '\'']), MAX_TITLE);
+    for line in front.lines().take(100) {
+        if let (true, Some(item)) = (in_aliases, line.trim_start().strip_prefix("- ")) {
+            fields.aliases.push(clean(item));
+            continue;
+        }
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
+        in_aliases = false;
+        match key.trim().to_ascii_lowercase().as_str() {
+            "title" => fields.title = Some(clean(value)).filter(|t| !t.is_empty()),
+            "aliases" | "alias" => {
+                in_aliases = value.trim().is_empty();
+                let list = value.trim().trim_start_matches('[').trim_end_matches(']');
+                fields.aliases.extend(list.split(',').map(clean));
+            }
+            // Web clippers write where a page came from.
+            "source" | "url" | "source_url" => fields.clipped |= value.contains("://"),
+            _ => {}
+        }
+    }
+    fields.aliases.retain(|alias| !alias.is_empty());
+    fields.aliases.truncate(MAX_ALIASES);
+    fields
+}
+
+/// The title, with the file where another note is called the same.
+fn distinct(note: &Note, among: &[&Note]) -> String {
+    let twins = among
+        .iter()
+        .filter(|n| n.title.eq_ignore_ascii_case(&note.title))
+        .count();
+    match twins {
+        0 | 1 => note.title.clone(),
+        _ => format!(
+            "{} in {}",
+            note.title,
+            plain::one_line(&note.file.to_string_lossy(), 80)
+        ),
+    }
+}
+
+/// The line of a text that fits best, without its markup.
+fn place(text: &str, heard: &str) -> String {
+    let mut search = Search::new(heard);
+    // Headings are what the title says already.
+    let mut lines = text
+        .lines()
+        .filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
+    for line in lines.clone() {
+        search.look(line, "", line);
+    }
+    let best = search.ranked().first().map(|(_, line)| *line);
+    let line = best.or_else(|| lines.next());
+    line.map(|line| aloud(line, 160).0).unwrap_or_default()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use crate::testing::step;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(title: Option<&str>, text: &str, name: &str, content: &str) {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("notes");
-        let path = create(&step(home.path()), &folder, title, text).unwrap();
-        assert_eq!(path, folder.join(name));
-        assert_eq!(fs::read_to_string(path).unwrap(), content);
-    }
-
-    #[test]
-    fn a_note_is_a_markdown_file() {
-        check(
-            Some("Shopping List"),
-            "milk\neggs",
-            "shopping-list.md",
-            "# Shopping List\n\nmilk\neggs\n",
-        );
-        check(
-            None,
-            "The plumber comes on Tuesday.",
-            "the-plumber-comes-on-tuesday.md",
-            "The plumber comes on Tuesday.\n",
-        );
-        check(
-            Some("Ideen für später"),
-            "",
-            "ideen-für-später.md",
-            "# Ideen für später\n",
-        );
-    }
-
-    #[test]
-    fn hostile_titles_stay_in_the_folder() {
-        check(
-            Some("../../etc/passwd"),
-            "x",
-            "etc-passwd.md",
-            "# ../../etc/passwd\n\nx\n",
-        );
-        check(Some("/"), "x", "note.md", "# /\n\nx\n");
-        check(
-            Some(".bashrc\0\n$(rm)"),
-            "x\0\u{202e}y",
-            "bashrc-rm.md",
-            "# .bashrc $(rm)\n\nxy\n",
-        );
-        check(None, "...", "note.md", "...\n");
-    }
-
-    #[test]
-    fn a_name_that_is_taken_gets_a_number() {
-        let home = tempfile::tempdir().unwrap();
-        for expect in ["a.md", "a-2.md", "a-3.md"] {
-            let path = create(&step(home.path()), home.path(), Some("A"), expect).unwrap();
-            assert_eq!(path.file_name().unwrap(), expect);
-            assert!(fs::read_to_string(&path).unwrap().contains(expect));
-        }
-    }
-
-    #[test]
-    fn nothing_and_too_much_are_refused() {
-        let home = tempfile::tempdir().unwrap();
-        for (title, text) in [
-            (None, " \n"),
-            (Some(" "), ""),
-            (None, "x".repeat(MAX_NOTE + 1).as_str()),
-        ] {
-            assert!(matches!(
-                create(&step(home.path()), home.path(), title, text),
-                Err(ToolError::Tell(_))
-            ));
-        }
-        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_folder_that_takes_nothing_is_told() {
-        let home = tempfile::tempdir().unwrap();
-        let file = home.path().join("file");
-        fs::write(&file, "").unwrap();
-        assert!(create(&step(home.path()), &file, None, "x").is_err());
-        assert!(create(&step(home.path()), &file.join("below"), None, "x").is_err());
-        assert_eq!(fs::read(&file).unwrap(), b"");
-    }
-
-    proptest! {
-        #[test]
-        fn names_are_plain(text in ".{0,300}") {
-            let name = file_name(&text);
-            prop_assert!(!name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('-'));
-            prop_assert!(name.chars().all(|c| c.is_alphanumeric() || c == '-' || !c.is_ascii()), "{name}");
-        }
-    }
-}
+mod tests;
