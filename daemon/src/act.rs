@@ -185,6 +185,7 @@ mod tests {
                     index: Arc::new(tools::discover::Index::of(tools::ALL)),
                     search: tools::Search::default(),
                     daemon: false,
+                    last: None,
                     step: journal.step("memory.remember"),
                 },
                 tainted,
