@@ -14,4 +14,6 @@ pub mod notes;
 pub mod memory;
 pub mod apps;
 pub mod sums;
+pub mod units;
+pub mod places;
 pub mod timers;

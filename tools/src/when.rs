@@ -69,6 +69,7 @@ pub fn resolve(text: &str, now: &Zoned, hint: Hint) -> Result<Resolved, WhenErro
         value,
         alternatives,
         shift,
+        dayless: expression.dayless(),
     })
 }
 
@@ -131,6 +132,8 @@ pub struct Resolved {
     pub alternatives: Vec<When>,
     /// What the clocks did at `value`.
     pub shift: Option<Shift>,
+    /// Whether no day was said: "from three to five", whose days are then only the next ones.
+    pub dayless: bool,
 }
 
 /// What the expression is for; it decides between readings that the words allow.
@@ -171,6 +174,7 @@ impl Resolved {
             value,
             alternatives: Vec::new(),
             shift: None,
+            dayless: false,
         }
     }
 }

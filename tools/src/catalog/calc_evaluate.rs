@@ -1,7 +1,5 @@
 //! `calc.evaluate`: sums.
 
-use std::time::{Duration, Instant};
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -10,15 +8,6 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{plain, speech, sums},
 };
-
-/// How long a sum may take. Ordinary ones take microseconds; a tower of powers never ends.
-const LIMIT: Duration = Duration::from_millis(500);
-/// Digits that are worth hearing; longer whole numbers are said as powers of ten.
-const MAX_SPOKEN: usize = 15;
-/// Decimals that are worth hearing of a number that has no end.
-const DECIMALS: usize = 6;
-/// Digits that the data carries.
-const MAX_DIGITS: usize = 400;
 
 /// Calculates.
 pub struct This;
@@ -53,12 +42,7 @@ impl Tool for This {
             ))
         })?;
         let shown = expression.clone();
-        let work = tokio::task::spawn_blocking(move || evaluate(&expression));
-        // The calculator looks at its own limit; this one is for the case that it is busy between two looks.
-        let answer = match tokio::time::timeout(2 * LIMIT, work).await {
-            Ok(done) => done.map_err(|e| ToolError::broken("calculate", e))?,
-            Err(_) => Err("it takes too long".to_owned()),
-        };
+        let answer = sums::in_time(move || sums::evaluate(&expression)).await?;
         let answer = answer.map_err(|why| ToolError::tell(format!("I cannot calculate that: {why}.")))?;
         let about = if answer.exact { "" } else { "about " };
         Ok(Output::new(
@@ -66,97 +50,17 @@ impl Tool for This {
             format!(
                 "{} is {about}{}.",
                 speech::sentence(&plain::one_line(&args.expression, 80)),
-                spoken(&answer)
+                sums::spoken(&answer)
             ),
             json!({"expression": shown, "value": answer.digits, "exact": answer.exact}),
         ))
     }
 }
 
-/// A real number in decimal digits.
-#[derive(Debug, PartialEq)]
-struct Answer {
-    digits: String,
-    exact: bool,
-}
-
-/// Stops the calculator at a moment.
-struct Deadline(Instant);
-
-impl fend_core::Interrupt for Deadline {
-    fn should_interrupt(&self) -> bool {
-        Instant::now() >= self.0
-    }
-}
-
-/// Evaluates plain arithmetic; the error is a part of a sentence. The context is new and bare: no variables, no
-/// random numbers, no exchange rates.
-fn evaluate(expression: &str) -> Result<Answer, String> {
-    let mut context = fend_core::Context::new();
-    let deadline = Deadline(Instant::now() + LIMIT);
-    let result = match fend_core::evaluate_with_interrupt(expression, &mut context, &deadline) {
-        Ok(result) => result.get_main_result().to_owned(),
-        Err(_) if Instant::now() >= deadline.0 => return Err("it takes too long".to_owned()),
-        Err(error) if error.contains("division by zero") => {
-            return Err("nothing can be divided by zero".to_owned());
-        }
-        Err(error) => {
-            tracing::debug!(%error, "a sum was refused");
-            return Err("it has no answer, or one that is too large".to_owned());
-        }
-    };
-    let (digits, exact) = match result.strip_prefix("approx. ") {
-        Some(digits) => (digits, false),
-        None => (result.as_str(), true),
-    };
-    let plain = digits.strip_prefix('-').unwrap_or(digits);
-    if plain.is_empty() || !plain.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        return Err("it has no real answer".to_owned());
-    }
-    if digits.len() > MAX_DIGITS {
-        return Err(format!("the answer has {} digits", plain.len()));
-    }
-    Ok(Answer {
-        digits: digits.to_owned(),
-        exact,
-    })
-}
-
-/// With commas between thousands, decimals cut where they do not matter, and powers of ten for what is longer.
-fn spoken(answer: &Answer) -> String {
-    let (sign, digits) = match answer.digits.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", answer.digits.as_str()),
-    };
-    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.len() > MAX_SPOKEN {
-        return format!(
-            "{sign}{}.{} times 10 to the power of {}",
-            &whole[..1],
-            &whole[1..4],
-            whole.len() - 1
-        );
-    }
-    let mut grouped = String::new();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    // A small number would lose all that it has.
-    let cut = match !answer.exact && whole != "0" {
-        true => &decimals[..decimals.len().min(DECIMALS)],
-        false => decimals,
-    };
-    match cut {
-        "" => format!("{sign}{grouped}"),
-        decimals => format!("{sign}{grouped}.{decimals}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::testing::{ctx, run, said, told};
 
@@ -187,6 +91,10 @@ mod tests {
             ("five factorial", "120."),
             ("17 mod 5", "2."),
             ("cube root of 27", "3."),
+            ("three quarters of 80", "60."),
+            ("two hundred and forty divided by six", "40."),
+            ("a 20 percent tip on 45 dollars", "9."),
+            ("15% tip on $80", "12."),
             ("2^-2", "0.25."),
         ] {
             assert_eq!(
@@ -204,6 +112,8 @@ mod tests {
             ("square root of -4", "no real answer"),
             ("9^9^9^9", "cannot calculate"),
             ("9^9^9", "cannot calculate"),
+            ("2^99999999", "cannot calculate"),
+            ("two to the power of ninety nine million", "cannot calculate"),
             ("99999999!", "cannot calculate"),
             ("7^9999", "digits"),
             ("1/(1-1)", "divided by zero"),
@@ -217,7 +127,7 @@ mod tests {
             let text = told(calc(expression).await);
             assert!(text.contains(part), "{expression:?}: {text}");
             assert!(
-                start.elapsed() < 4 * LIMIT,
+                start.elapsed() < 20 * sums::LIMIT,
                 "{expression:?} took {:?}",
                 start.elapsed()
             );

@@ -109,7 +109,7 @@ mod tests {
             (json!({"query": "set a timer"}), "timers.set"),
             (json!({"query": "timers.set"}), "timers.set"),
             (json!({"query": "take a note", "domain": "notes"}), "notes.create"),
-            (json!({"query": "", "domain": "calc"}), "calc.evaluate"),
+            (json!({"query": "", "domain": "calc"}), "calc.convert_units"),
         ] {
             let output = run("tools.discover", args.clone(), &ctx).await.unwrap();
             assert_eq!(output.load[0], first, "{args}");

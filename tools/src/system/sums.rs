@@ -2,7 +2,9 @@
 //! so no unit, date, variable or function of the calculator behind can surprise.
 
 mod spoken;
+mod answer;
 
+pub use answer::{Answer, LIMIT, evaluate, evaluate_in, in_time, spoken};
 use spoken::Words;
 
 /// Longest sum, in bytes.

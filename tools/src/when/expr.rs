@@ -261,6 +261,20 @@ pub enum Period {
 }
 
 impl Expr {
+    /// Whether it names hours but no day.
+    pub fn dayless(&self) -> bool {
+        let of = |parts: &Parts| {
+            let hours = parts.clock.is_some() || parts.part.is_some() || parts.bare.is_some();
+            let day = parts.day.is_some() || parts.period.is_some() || parts.away.is_some();
+            hours && !day && !parts.now
+        };
+        match self {
+            Expr::One(parts) => of(parts),
+            Expr::Between(start, end) => of(start) && of(end),
+            Expr::Again(_) => false,
+        }
+    }
+
     /// Whether it names a stretch that begins at another day for everybody.
     pub fn unsettled(&self) -> bool {
         let of = |parts: &Parts| parts.period.as_ref().is_some_and(Period::unsettled);
