@@ -245,6 +245,30 @@ fn real_usage_errors_exit_with_2() {
         .says(&["timers.set"]);
 }
 
+/// The shape that DESIGN section 6 promises, through the program's own door.
+#[test]
+fn real_call_prints_what_a_time_means_as_json() {
+    let Some(tiro) = Tiro::find() else { return };
+    for (text, expect) in [
+        (
+            "every monday at nine am",
+            r#"{"kind":"recurrence","start":"2026-10-05T09:00:00","rrule":"FREQ=WEEKLY;BYDAY=MO","alternatives":[]}"#,
+        ),
+        (
+            "next week",
+            r#"{"kind":"range","start":"2026-10-05","end":"2026-10-12","alternatives":[]}"#,
+        ),
+    ] {
+        let arguments = serde_json::json!({ "text": text }).to_string();
+        let now = "2026-10-02T10:20:00";
+        let ran = tiro.run(["call", "clock.resolve", &arguments, "--json", "--now", now]);
+        assert_eq!(ran.expect_code(0).out.trim(), expect);
+    }
+    tiro.run(["call", "clock.resolve", r#"{"text": "my dentist"}"#, "--json"])
+        .expect_code(1)
+        .says(&["do not understand"]);
+}
+
 /// Where the evaluation data is, or a loud line.
 fn data() -> Option<PathBuf> {
     let data = std::env::var_os("TIRO_DATA")
