@@ -125,6 +125,13 @@ pub struct EngineStats {
     pub restarts: u32,
 }
 
+impl EngineStats {
+    /// Tells one life of the engine from another: its process id while it runs.
+    pub fn life(&self) -> Option<u32> {
+        self.pid.filter(|_| self.running)
+    }
+}
+
 /// Gets text as it comes. Named, because async-trait would tie the lifetime of the text to that of the call.
 pub type OnText<'a> = &'a mut (dyn FnMut(&str) + Send);
 

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Raised with every change of a type that crosses the socket.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Longest frame body, bytes. A request with 17 minutes of audio just fits.
 pub const MAX_FRAME: usize = 64 << 20;
@@ -198,9 +198,11 @@ pub struct LlmReport {
     pub held: u32,
     /// Window, tokens.
     pub context: u32,
+    /// Tokens that the KV cache has room for now; it grows up to the window.
+    pub room: u32,
     /// Weights, bytes.
     pub weights: u64,
-    /// KV cache, bytes, by the model's dimensions.
+    /// KV cache as it is now, bytes, by the model's dimensions.
     pub kv: u64,
 }
 
@@ -444,7 +446,7 @@ mod tests {
         };
         agree(&hello(VERSION)).unwrap();
         let error = agree(&hello(VERSION + 1)).unwrap_err().to_string();
-        assert!(error.contains("tiro-llm speaks version 2"), "{error}");
+        assert!(error.contains("tiro-llm speaks version 3"), "{error}");
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 
 use models::{
     EngineError,
-    engine::LlmEngine,
-    llm::{End, Generate, Llm},
+    engine::{LlmConfig, LlmEngine},
+    llm::{End, Generate, Llm, Piece},
 };
 
 use super::{SMALL, TINY, ask, llm, markup, patient, plain, question};
@@ -118,6 +118,98 @@ async fn real_a_restored_prefix_prefills_nothing_and_changes_nothing() {
         third.generate(ask(prompt, 32), &mut |_| {}).await.unwrap().text,
         said.text
     );
+}
+
+/// An engine of 8,192 tokens, whose cache starts with 4,096.
+fn growing() -> Option<LlmConfig> {
+    let mut config = llm(TINY)?;
+    config.context = 8192;
+    config.limits = patient();
+    Some(config)
+}
+
+fn story(sentences: usize) -> Piece {
+    plain(&"The secretary wrote down what the senator said. ".repeat(sentences))
+}
+
+#[tokio::test]
+async fn real_a_cache_that_grows_answers_like_one_that_was_large() {
+    let Some(config) = growing() else { return };
+    let (small, large) = (LlmEngine::new(config.clone()), LlmEngine::new(config));
+    // Room for an answer this long is made before there is anything to move.
+    let roomy = Generate {
+        grammar: Some("root ::= \"a\"".into()),
+        ..ask(vec![plain("a")], 5000)
+    };
+    large.generate(roomy, &mut |_| {}).await.unwrap();
+    let rooms = async || {
+        let (small, large) = (small.report().await.unwrap(), large.report().await.unwrap());
+        assert_eq!((small.context, large.context), (8192, 8192));
+        assert_eq!(large.kv, small.kv * u64::from(large.room / small.room));
+        (small.room, large.room)
+    };
+
+    let mut prompt = vec![story(60)];
+    let said = small
+        .generate(ask(prompt.clone(), 16), &mut |_| {})
+        .await
+        .unwrap();
+    let same = large
+        .generate(ask(prompt.clone(), 16), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!((&said.text, rooms().await), (&same.text, (4096, 8192)));
+    let before = small.stats().rss;
+
+    // The answer could have 5,000 tokens, so the cache grows; what it holds moves along.
+    prompt.extend([plain(&said.text), story(20)]);
+    let long = Generate {
+        grammar: Some("root ::= [a-zA-Z ,.]{80}".into()),
+        ..ask(prompt, 5000)
+    };
+    let next = small.generate(long.clone(), &mut |_| {}).await.unwrap();
+    let same = large.generate(long, &mut |_| {}).await.unwrap();
+    assert!(next.usage.prompt > 600 && next.text.len() == 80, "{next:?}");
+    assert_eq!((&next.text, rooms().await), (&same.text, (8192, 8192)));
+    // What was held before the growth was not evaluated again: the same as without one.
+    assert_eq!(next.usage.cached, same.usage.cached);
+    assert!(next.usage.cached >= said.usage.prompt, "{next:?}");
+    eprintln!(
+        "rss {} MiB at 4096, {} MiB at 8192",
+        before >> 20,
+        small.stats().rss >> 20
+    );
+}
+
+#[tokio::test]
+async fn real_a_snapshot_fits_caches_of_other_sizes() {
+    let Some(mut config) = growing() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    config.snapshots = Some(folder.path().into());
+    let (short, long) = ([story(20)], [story(480)]);
+    let asked = |prefix: &[Piece]| {
+        let question = [plain("And then the senator"), plain(" went")];
+        ask([prefix, &question].concat(), 16)
+    };
+
+    let first = LlmEngine::new(config.clone());
+    let mut said = Vec::new();
+    for (prefix, room) in [(&short, 4096), (&long, 8192)] {
+        assert!(!first.prepare(prefix).await.unwrap().restored);
+        assert_eq!(first.report().await.unwrap().room, room);
+        said.push(first.generate(asked(prefix), &mut |_| {}).await.unwrap().text);
+    }
+    drop(first);
+
+    // The long one into a cache that is too small for it, then the short one into the large cache.
+    let second = LlmEngine::new(config);
+    for (prefix, said) in [(&long, &said[1]), (&short, &said[0])] {
+        let prepared = second.prepare(prefix).await.unwrap();
+        assert!(prepared.restored && prepared.prefilled == 0, "{prepared:?}");
+        let again = second.generate(asked(prefix), &mut |_| {}).await.unwrap();
+        assert_eq!((again.usage.cached, &again.text), (prepared.tokens, said));
+        assert_eq!(second.report().await.unwrap().room, 8192);
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use models::{
 };
 
 mod weights;
+mod window;
 mod session;
 mod tokens;
 mod choose;

@@ -5,28 +5,18 @@
 use std::{path::Path, time::Instant};
 
 use llama_cpp_2::{
-    LlamaStateSeqFlags, SeqState,
-    context::{
-        LlamaContext,
-        params::{KvCacheType, LlamaContextParams},
-    },
-    llama_backend::LlamaBackend,
-    llama_batch::LlamaBatch,
-    token::LlamaToken,
+    LlamaStateSeqFlags, SeqState, context::LlamaContext, llama_backend::LlamaBackend,
+    llama_batch::LlamaBatch, token::LlamaToken,
 };
 use models::{
     EngineError,
     llm::{End, Generate, Generated, ModelInfo, Piece, Usage},
     machine,
-    protocol::{KvType, LlmAnswer, LlmLoad, LlmReport},
+    protocol::{LlmAnswer, LlmLoad, LlmReport},
     text::Stream,
 };
 
-use crate::{
-    choose::Chooser,
-    tokens::Tokens,
-    weights::{Weights, bad},
-};
+use crate::{choose::Chooser, tokens::Tokens, weights::Weights, window::Window};
 
 /// Tokens evaluated between two looks at `Cancel`. Four times as many prefill some 15 % faster than 64; each makes a
 /// cancel wait longer.
@@ -39,6 +29,7 @@ const BINDING: &str = "llama-cpp-2 0.1.160";
 pub(crate) struct Session<'m> {
     pub(crate) info: ModelInfo,
     weights: &'m Weights,
+    window: Window<'m>,
     context: LlamaContext<'m>,
     tokens: Tokens<'m>,
     batch: LlamaBatch<'static>,
@@ -54,27 +45,14 @@ impl<'m> Session<'m> {
     /// # Errors
     /// `BadModel` when llama.cpp makes no context for it.
     pub(crate) fn new(
-        backend: &LlamaBackend,
+        backend: &'m LlamaBackend,
         weights: &'m Weights,
         load: &LlmLoad,
         sandbox: &str,
     ) -> Result<Session<'m>, EngineError> {
         let threads = load.threads.unwrap_or_else(machine::cores).max(1);
-        let kv = match load.kv {
-            KvType::F16 => KvCacheType::F16,
-            KvType::Q8_0 => KvCacheType::Q8_0,
-        };
-        let params = LlamaContextParams::default()
-            .with_n_ctx(weights.context.try_into().ok())
-            .with_n_threads(threads.try_into().unwrap_or(1))
-            .with_n_threads_batch(threads.try_into().unwrap_or(1))
-            .with_type_k(kv)
-            .with_type_v(kv)
-            .with_no_perf(true);
-        let context = weights.model.new_context(backend, params).map_err(|e| {
-            let said = models::nativelog::take_last_error();
-            bad(&load.path, format!("{}.", said.unwrap_or_else(|| e.to_string())))
-        })?;
+        let window = Window::new(backend, weights, load, threads);
+        let context = window.of(weights.first)?;
         let tokens = Tokens::new(&weights.model);
         let (bos, eos) = tokens.edges();
         let file_name = load.path.file_stem().unwrap_or_default().to_string_lossy();
@@ -90,13 +68,14 @@ impl<'m> Session<'m> {
                 chat_template: weights.header.chat_template.clone(),
                 bos,
                 eos,
-                context: context.n_ctx(),
+                context: weights.context,
                 bytes: weights.header.bytes,
                 device: format!("{}, {threads} thread{plural}", weights.device),
                 sandbox: sandbox.to_owned(),
                 binding: BINDING.into(),
             },
             weights,
+            window,
             context,
             tokens,
             batch: LlamaBatch::new(CHUNK, 1),
@@ -115,9 +94,11 @@ impl<'m> Session<'m> {
     pub(crate) fn report(&self) -> LlmReport {
         LlmReport {
             held: number(self.held.len()),
-            context: self.context.n_ctx(),
+            context: self.weights.context,
+            room: self.context.n_ctx(),
             weights: self.weights.header.weights,
-            kv: self.weights.kv_bytes,
+            kv: self.weights.kv_bytes / u64::from(self.weights.context.max(1))
+                * u64::from(self.context.n_ctx()),
         }
     }
 
@@ -128,7 +109,7 @@ impl<'m> Session<'m> {
         cancelled: Cancelled<'_>,
     ) -> Result<LlmAnswer, EngineError> {
         let prefix = self.tokens.prompt(prefix);
-        self.fits(&prefix)?;
+        self.make_room(prefix.len(), 0)?;
         let cached = if self.held.starts_with(&prefix) {
             prefix.len()
         } else {
@@ -151,7 +132,7 @@ impl<'m> Session<'m> {
     ) -> Result<Generated, EngineError> {
         let mut chooser = Chooser::new(&self.weights.model, request)?;
         let prompt = self.tokens.prompt(&request.prompt);
-        self.fits(&prompt)?;
+        self.make_room(prompt.len(), request.max_tokens)?;
         if prompt.is_empty() {
             return Err(EngineError::Refused("The prompt is empty.".into()));
         }
@@ -171,7 +152,7 @@ impl<'m> Session<'m> {
             if cancelled() {
                 break End::Cancelled;
             }
-            if usage.generated >= request.max_tokens || self.held.len() >= self.context.n_ctx() as usize {
+            if usage.generated >= request.max_tokens || self.held.len() >= self.weights.context as usize {
                 break End::Length;
             }
             let token = chooser.choose(&self.context)?;
@@ -215,7 +196,7 @@ impl<'m> Session<'m> {
     /// Reads a state. `None` when the file does not hold exactly this prefix; then nothing is held.
     pub(crate) fn restore(&mut self, path: &Path, prefix: &[Piece]) -> Result<Option<u32>, EngineError> {
         let prefix = self.tokens.prompt(prefix);
-        self.fits(&prefix)?;
+        self.make_room(prefix.len(), 0)?;
         let tokens = number(prefix.len());
         if self.held.starts_with(&prefix) {
             return Ok(Some(tokens));
@@ -318,20 +299,32 @@ impl<'m> Session<'m> {
         }
     }
 
+    /// Forgets the cells. `clear_kv_cache` would also write zeros over all of the cache, which is most of the time of
+    /// a restore.
     fn clear(&mut self) {
-        self.context.clear_kv_cache();
+        if self.context.clear_kv_cache_seq(Some(0), None, None) != Ok(true) {
+            self.context.clear_kv_cache();
+        }
         self.held.clear();
     }
 
-    fn fits(&self, prompt: &[LlamaToken]) -> Result<(), EngineError> {
-        let window = self.context.n_ctx() as usize;
-        if prompt.len() < window {
-            return Ok(());
+    /// Makes the cache large enough for a prompt and the answer to it; the answer may end early at the window.
+    fn make_room(&mut self, prompt: usize, answer: u32) -> Result<(), EngineError> {
+        let window = self.weights.context as usize;
+        if prompt >= window {
+            return Err(EngineError::Refused(format!(
+                "The prompt has {prompt} tokens and the window holds {window}."
+            )));
         }
-        Err(EngineError::Refused(format!(
-            "The prompt has {} tokens and the window holds {window}.",
-            prompt.len()
-        )))
+        let tokens = prompt.saturating_add(answer as usize).min(window);
+        if tokens > self.context.n_ctx() as usize {
+            let (context, taken_over) = self.window.wider(&self.context, self.held.len(), tokens)?;
+            self.context = context;
+            if !taken_over {
+                self.held.clear();
+            }
+        }
+        Ok(())
     }
 }
 

@@ -14,19 +14,23 @@ use models::{
     protocol::{KvType, LlmLoad},
 };
 
+use crate::window;
+
 /// A model and how it was placed.
 pub(crate) struct Weights {
     pub(crate) model: LlamaModel,
     pub(crate) header: GgufInfo,
     /// Window in tokens.
     pub(crate) context: u32,
+    /// Tokens that the KV cache has room for at first.
+    pub(crate) first: u32,
     /// "CPU (AVX2, FMA)", "Vulkan0: 25 of 25 layers".
     pub(crate) device: String,
-    /// KV cache, bytes.
+    /// KV cache of the whole window, bytes.
     pub(crate) kv_bytes: u64,
 }
 
-/// Loads.
+/// Loads. Memory is asked for the whole window, although the KV cache starts smaller.
 ///
 /// # Errors
 /// `NoModel`, `BadModel` with what is wrong, `TooLittleMemory`.
@@ -49,7 +53,8 @@ pub(crate) fn load(backend: &LlamaBackend, load: &LlmLoad) -> Result<Weights, En
     let gpus = gpus();
     let layers = gpu_layers(&header, needed, load.gpu_layers, &gpus);
     let on_cpu = needed - needed / (header.block_count.unwrap_or(0) + 1) * u64::from(layers);
-    if let Some(free) = machine::available_memory()
+    let free = machine::available_memory();
+    if let Some(free) = free
         && on_cpu > free
     {
         return Err(EngineError::TooLittleMemory {
@@ -64,7 +69,11 @@ pub(crate) fn load(backend: &LlamaBackend, load: &LlmLoad) -> Result<Weights, En
         let reason = nativelog::take_last_error().unwrap_or_else(|| e.to_string());
         bad(path, format!("{reason}."))
     })?;
+    // While the last growth is under way there are half of the cache, its state and the whole one. On a GPU the cache is
+    // cleared in no time, and its memory was divided for the whole.
+    let roomy = layers == 0 && free.is_none_or(|free| free - on_cpu >= kv_bytes);
     Ok(Weights {
+        first: window::first(&model, &header, context, roomy),
         model,
         device: device(&gpus, layers, header.block_count.unwrap_or(0) + 1),
         header,
