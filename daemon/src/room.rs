@@ -157,8 +157,7 @@ impl Room {
 
     /// The process that holds the KV cache, if it runs.
     fn engine(&self) -> Option<u32> {
-        let stats = self.llm.stats();
-        stats.pid.filter(|_| stats.running)
+        self.llm.stats().life()
     }
 
     /// The agent; there is one once `ready` has succeeded.

@@ -71,6 +71,13 @@ pub enum Event {
     Status(oneshot::Sender<String>),
     /// The model is loaded and its prefix is in the KV cache.
     Ready(Prepared),
+    /// The conversation up to this turn is in the KV cache.
+    Warm {
+        /// The turn.
+        number: u64,
+        /// The process that holds it.
+        engine: Option<u32>,
+    },
     /// It is time to look at the timers.
     Tick,
     /// The daemon should end.
@@ -134,6 +141,8 @@ pub struct Daemon {
     turns: u64,
     tokens: Tokens,
     prefix: Option<Prepared>,
+    /// The last turn that was evaluated ahead, and the process that holds it; 0 is the static prefix.
+    warm: Option<(u64, Option<u32>)>,
 }
 
 /// The turn that is running.
@@ -169,6 +178,7 @@ impl Daemon {
             turns: 0,
             tokens: Tokens::default(),
             prefix: None,
+            warm: None,
         }
     }
 
@@ -190,7 +200,11 @@ impl Daemon {
                 Event::Forget => self.forget(),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
-                Event::Ready(prepared) => self.prefix = Some(prepared),
+                Event::Ready(prepared) => {
+                    self.prefix = Some(prepared);
+                    self.warm = Some((0, self.engines.llm.stats().life()));
+                }
+                Event::Warm { number, engine } => self.warm = Some((number, engine)),
                 Event::Tick => self.tick(),
                 Event::Stop => break,
             }
@@ -309,10 +323,15 @@ impl Daemon {
         if let Some(asking) = self.waiting.pop_front() {
             return self.begin(asking);
         }
-        let room = Arc::clone(&self.room);
+        let (room, events, number) = (Arc::clone(&self.room), self.events.clone(), self.begun);
         let warming = tokio::spawn(async move {
-            if let Err(error) = room.lock().await.warm().await {
-                tracing::debug!(%error, "the conversation could not be evaluated ahead");
+            let mut room = room.lock().await;
+            match room.warm().await {
+                Ok(()) => {
+                    let engine = room.llm().stats().life();
+                    let _ = events.send(Event::Warm { number, engine }).await;
+                }
+                Err(error) => tracing::debug!(%error, "the conversation could not be evaluated ahead"),
             }
         });
         if let Some(earlier) = self.warming.replace(warming) {
@@ -381,6 +400,7 @@ impl Daemon {
             turns: self.turns,
             tokens: self.tokens,
             prefix: self.prefix,
+            warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
             ..Status::of(&self.engines, info.as_ref())
         };
         serde_json::to_string(&status).unwrap_or_default()

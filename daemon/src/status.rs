@@ -41,6 +41,8 @@ pub struct Status {
     pub device: String,
     /// How the static prefix came into the KV cache; nothing until the daemon is ready.
     pub prefix: Option<Prepared>,
+    /// Whether the engine holds all that was said so far: the next turn evaluates nothing but new words.
+    pub warm: bool,
     /// The process that decides.
     pub llm: EngineStats,
     /// The process that hears.

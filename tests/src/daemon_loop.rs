@@ -20,9 +20,11 @@ use zbus::{Connection, MessageStream, OwnedVariant, Variant};
 use crate::home::Home;
 
 /// A running daemon.
-struct Running {
-    home: Home,
-    llm: Arc<ScriptedLlm>,
+pub struct Running {
+    /// Its home, and that of a client with this `TIRO_HOME`.
+    pub home: Home,
+    /// What it thinks with.
+    pub llm: Arc<ScriptedLlm>,
     events: mpsc::Sender<Event>,
     ended: tokio::task::JoinHandle<()>,
     serving: tokio::task::JoinHandle<()>,
@@ -33,7 +35,8 @@ impl Running {
         Running::start_with(llm, |_| ()).await
     }
 
-    async fn start_with(llm: ScriptedLlm, change: impl FnOnce(&mut Parts)) -> Running {
+    /// A daemon in the demo world, of changed parts.
+    pub async fn start_with(llm: ScriptedLlm, change: impl FnOnce(&mut Parts)) -> Running {
         let (home, llm) = (Home::seeded(NOW), Arc::new(llm));
         let mut parts = home.parts(Settings {
             pre_discover: false,
@@ -43,7 +46,8 @@ impl Running {
         change(&mut parts);
         let stt = Arc::new(ScriptedStt::replies::<&str>([]));
         let room = Room::new(llm.clone(), stt, parts.clone());
-        let listener = bus::listen(&home.path().join("s")).await.unwrap();
+        std::fs::create_dir(home.path().join("run")).unwrap();
+        let listener = bus::listen(&home.path().join(SOCKET)).await.unwrap();
         let (events, inbox) = mpsc::channel(64);
         let daemon = Daemon::new(room, parts, events.clone());
         let serving = tokio::spawn(bus::serve(listener, events.clone()));
@@ -58,7 +62,7 @@ impl Running {
     }
 
     async fn client(&self) -> Connection {
-        bus::client(&self.home.path().join("s"))
+        bus::client(&self.home.path().join(SOCKET))
             .await
             .unwrap()
             .expect("the daemon listens")
@@ -71,7 +75,7 @@ impl Running {
     }
 
     /// Waits until the daemon is as it should be.
-    async fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) {
+    pub async fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) {
         for _ in 0..200 {
             if is_so(&self.status().await) {
                 return;
@@ -82,11 +86,14 @@ impl Running {
     }
 }
 
+/// Where a `tiro` with this home looks for its daemon.
+const SOCKET: &str = "run/tiro.sock";
+
 /// The moment of every turn.
 const NOW: &str = "2026-11-20T09:00[Europe/Berlin]";
 
 /// The tools, with one that asks before it writes.
-fn asking_tools(parts: &mut Parts) {
+pub fn asking_tools(parts: &mut Parts) {
     let mut tools = tools::ALL.to_vec();
     let note = tools.iter_mut().find(|t| t.name == "notes.create").unwrap();
     note.confirm = true;
@@ -94,7 +101,8 @@ fn asking_tools(parts: &mut Parts) {
     parts.settings.loading.core = vec!["notes.create".into()];
 }
 
-fn note(text: &str) -> String {
+/// What the model writes to note something.
+pub fn note(text: &str) -> String {
     call("notes.create", &format!(r#"{{"text": "{text}"}}"#))
 }
 
@@ -156,7 +164,8 @@ async fn question(signals: &mut MessageStream) -> u64 {
     }
 }
 
-fn call(tool: &str, arguments: &str) -> String {
+/// What the model writes to call a tool.
+pub fn call(tool: &str, arguments: &str) -> String {
     format!("<tool_call>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}\n</tool_call>")
 }
 
@@ -276,7 +285,7 @@ async fn status_tells_of_the_daemon_while_it_is_busy() {
 #[tokio::test]
 async fn a_second_daemon_refuses_and_a_dead_ones_socket_is_replaced() {
     let running = Running::start(ScriptedLlm::replies::<&str>([])).await;
-    let socket = running.home.path().join("s");
+    let socket = running.home.path().join(SOCKET);
     let refused = bus::listen(&socket).await.unwrap_err();
     assert!(refused.to_string().contains("another tiro daemon"), "{refused}");
     running.events.send(Event::Stop).await.unwrap();

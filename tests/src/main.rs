@@ -9,6 +9,7 @@
 mod home;
 mod program;
 
+mod chat;
 mod daemon_loop;
 mod dialogue;
 mod real;

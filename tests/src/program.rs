@@ -122,14 +122,7 @@ impl Tiro {
             .spawn()
             .unwrap();
         let daemon = Daemon { tiro: self, child };
-        while daemon.status().prefix.is_none() {
-            assert!(
-                started.elapsed() < LIMIT,
-                "the daemon does not get ready: {:?}",
-                daemon.status()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        daemon.until("ready", |status| status.prefix.is_some());
         let took = started.elapsed();
         (daemon, took)
     }
@@ -146,6 +139,20 @@ impl Daemon<'_> {
     pub fn status(&self) -> Status {
         let ran = self.tiro.run(["status", "--json"]);
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    }
+
+    /// Waits until the daemon is as it should be.
+    #[track_caller]
+    pub fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) {
+        let started = Instant::now();
+        loop {
+            let status = self.status();
+            if is_so(&status) {
+                return;
+            }
+            assert!(started.elapsed() < LIMIT, "never {what}: {status:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Ends it as the session does, and waits.
@@ -230,7 +237,8 @@ pub fn finish(mut child: Child) -> Ran {
     }
 }
 
-fn wait(child: &mut Child) -> Option<i32> {
+/// Waits for the end of a child; gives its exit code.
+pub fn wait(child: &mut Child) -> Option<i32> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {

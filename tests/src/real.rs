@@ -53,8 +53,8 @@ fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed
     let (daemon, cold) = tiro.daemon();
     let first = tiro.ask(&[QUESTION]);
     assert!(first.reply.contains("Dentist"), "{first:?}");
-    // The daemon evaluates what was said in the pause that a person leaves.
-    std::thread::sleep(Duration::from_secs(4));
+    // The daemon evaluates what was said in the pause that a person leaves, however long that takes on this machine.
+    daemon.until("warm", |status| status.warm);
     let second = tiro.ask(&["and what is on the day after tomorrow"]);
     println!(
         "second turn: {} of {} prompt tokens cached",
