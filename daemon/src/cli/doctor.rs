@@ -238,10 +238,10 @@ fn files(folder: &Path, extension: &str, mark: Option<&[u8]>) -> anyhow::Result<
 }
 
 fn cards(folder: &Path) -> anyhow::Result<Count> {
-    let (contacts, broken) = contacts::read(folder)?;
+    let book = contacts::read(folder)?;
     Ok(Count {
-        good: contacts.len(),
-        broken,
+        good: book.contacts.len(),
+        broken: book.problems.len(),
     })
 }
 

@@ -1,15 +1,20 @@
 //! `contacts.search`: who somebody is and how to reach them.
 
+use std::sync::Arc;
+
+use jiff::{Zoned, civil::Date};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
+    discover::words,
     system::{
-        contacts::{self, Contact, Labelled},
-        heard, plain,
+        contacts::{self, Birthday, Book, Contact, Labelled},
+        memory, plain, speech,
     },
+    when::{self, Hint},
 };
 
 /// Most candidates that are named.
@@ -22,7 +27,7 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Name, nickname or company; or a phone number or mail address to see whose it is
+    /// Name, relation ("my sister"), company, number or mail address; for birthdays also "next" or a time
     name: String,
     /// What is asked for, if one thing only
     want: Option<Want>,
@@ -51,78 +56,111 @@ impl Tool for This {
         "where does Tom live",
         "find John Smith in my contacts",
         "whose number is 555 0101",
+        "whose birthday is next",
+        "what is my mom's email address",
     ];
     const USE_WHEN: &'static str = "For how to reach a person, not for their messages or meetings.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let folder = ctx.dirs.contacts.clone();
-        let read = tokio::task::spawn_blocking(move || contacts::read(&folder)).await;
-        let (people, unreadable) = read.map_err(|e| ToolError::broken("read your contacts", e))??;
-        if people.is_empty() {
-            return Ok(Output::new("You have no contacts yet.", json!({"contacts": []})));
-        }
+        let (folder, memory) = (ctx.dirs.contacts.clone(), ctx.dirs.memory.clone());
         let asked = plain::one_line(&args.name, 80);
-        if asked.is_empty() {
-            return Err(ToolError::tell("Whom to look for is missing. Give a name."));
-        }
-        let found = find(&asked, &people);
-        let shown: Vec<&Contact> = found.iter().take(MAX_LISTED).copied().collect();
-        let mut data = json!({"contacts": shown.iter().map(|c| describe(c, args.want)).collect::<Vec<_>>()});
-        if unreadable > 0 {
-            data["unreadable"] = json!(unreadable);
-        }
-        let say = match shown.as_slice() {
-            [] => format!("Nobody in your contacts is called {asked}."),
-            [one] => answer(one, args.want),
-            several => {
-                let names: Vec<String> = several.iter().map(|c| distinct(c)).collect();
-                let more = if found.len() > several.len() {
-                    " and others"
-                } else {
-                    ""
-                };
-                format!(
-                    "Several contacts fit: {}{more}. Which one?",
-                    plain::listed(&names, "and")
-                )
+        let (now, want, name) = (ctx.now.clone(), args.want, args.name);
+        let work = tokio::task::spawn_blocking(move || {
+            let book = contacts::read(&folder)?;
+            if book.contacts.is_empty() {
+                return Ok(Output::new("You have no contacts yet.", json!({"contacts": []})));
             }
-        };
-        Ok(Output::new(say, data))
+            if want == Some(Want::Birthday)
+                && let Some(output) = birthdays(&book, &asked, &now)
+            {
+                return Ok(output);
+            }
+            if asked.is_empty() {
+                return Err(ToolError::tell("Whom to look for is missing. Give a name."));
+            }
+            // What is remembered only helps; a memory that cannot be read must not hide the contacts.
+            let facts = memory::list(&memory).unwrap_or_default();
+            let (by, found) = contacts::find(&book, &name, &facts);
+            let shown: Vec<Value> = found.iter().take(MAX_LISTED).map(|c| describe(c, want)).collect();
+            let mut data = json!({"contacts": shown});
+            if !book.problems.is_empty() {
+                data["unreadable"] = json!(book.problems.len());
+            }
+            let say = match &found[..] {
+                [] => contacts::nobody(&by, &asked),
+                [one] => answer(one, want),
+                several => contacts::which(several),
+            };
+            Ok(Output::new(say, data))
+        });
+        work.await
+            .map_err(|e| ToolError::broken("read your contacts", e))?
     }
 }
 
-/// By mail address, by number, else by any of the names as heard; several only when they are equally likely.
-fn find<'a>(asked: &str, people: &'a [Contact]) -> Vec<&'a Contact> {
-    let lower = asked.to_lowercase();
-    if lower.contains('@') {
-        let has = |c: &&Contact| c.mails.iter().any(|m| m.value.to_lowercase() == lower);
-        return people.iter().filter(has).collect();
-    }
-    let number = digits(asked);
-    if number.len() >= 5 && !asked.chars().any(char::is_alphabetic) {
-        let has = |c: &&Contact| c.phones.iter().any(|p| same_number(&digits(&p.value), &number));
-        return people.iter().filter(has).collect();
-    }
-    let found = heard::pick(asked, people, |contact| {
-        let mut names = vec![
-            (contact.name.as_str(), 1.0),
-            (contact.organisation.as_str(), 0.95),
-        ];
-        names.extend(contact.nicknames.iter().map(|n| (n.as_str(), 0.99)));
-        names
-    });
-    found[..heard::contenders(&found)].iter().map(|f| f.1).collect()
-}
-
-fn digits(text: &str) -> String {
-    text.chars().filter(char::is_ascii_digit).collect()
-}
-
-/// Country and trunk prefixes are written or not, so the ends are compared.
-fn same_number(a: &str, b: &str) -> bool {
-    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
-    let short = short.trim_start_matches('0');
-    short.len() >= 5 && long.ends_with(short)
+/// Whose birthday is next, or in a time that was named; nothing when it is a person who was named.
+fn birthdays(book: &Book, asked: &str, now: &Zoned) -> Option<Output> {
+    let words = words::split(asked);
+    let nobody = |word: &String| {
+        words::is_stop_word(word)
+            || matches!(
+                word.as_str(),
+                "next"
+                    | "upcoming"
+                    | "coming"
+                    | "everyone"
+                    | "anyone"
+                    | "everybody"
+                    | "anybody"
+                    | "birthday"
+                    | "birthdays"
+                    | "soon"
+            )
+    };
+    let until = if words.iter().all(nobody) {
+        None
+    } else {
+        let (_, named) = contacts::find(book, asked, &[]);
+        if !named.is_empty() {
+            return None;
+        }
+        let (from, to) = when::resolve(asked, now, Hint::Search).ok()?.value.stretch(now)?;
+        Some((from.map_or(now.date(), |at| at.date()), to?.date()))
+    };
+    let all = contacts::birthdays(book, now.date());
+    let soonest = all.first().map(|(day, _)| *day);
+    let fits = |day: &Date| match until {
+        // The end is exclusive; a single day begins and ends on itself.
+        Some((from, to)) => *day >= from && (*day < to || *day == from),
+        None => Some(*day) == soonest,
+    };
+    let found: Vec<&(Date, Arc<Contact>)> =
+        all.iter().filter(|(day, _)| fits(day)).take(MAX_LISTED).collect();
+    let said: Vec<String> = found
+        .iter()
+        .map(|(day, contact)| {
+            let turns = contact
+                .birthday
+                .and_then(|b| b.year)
+                .map(|year| day.year() - year);
+            let turns = turns.map_or(String::new(), |age| format!(" and turns {age}"));
+            format!(
+                "{} has a birthday {}{turns}",
+                contact.name,
+                speech::on_day(*day, now)
+            )
+        })
+        .collect();
+    let say = match said.is_empty() {
+        true if until.is_some() => format!("I know of no birthday {asked}."),
+        true => "No birthday is in your contacts.".to_owned(),
+        false => format!("{}.", said.join(". ")),
+    };
+    let rows: Vec<Value> = found
+        .iter()
+        .map(|(day, contact)| json!({"name": contact.name, "birthday": contact.birthday.map(Birthday::iso), "next": day.to_string()}))
+        .collect();
+    Some(Output::new(say, json!({"contacts": rows})))
 }
 
 /// The answer for one person.
@@ -173,15 +211,6 @@ fn with_label(value: &Labelled) -> String {
     match value.label {
         "" => value.value.clone(),
         label => format!("{label} {}", value.value),
-    }
-}
-
-/// The name, with the company where that tells two apart.
-fn distinct(contact: &Contact) -> String {
-    match contact.organisation.as_str() {
-        "" => contact.name.clone(),
-        company if company == contact.name => company.to_owned(),
-        company => format!("{} ({company})", contact.name),
     }
 }
 
@@ -272,6 +301,22 @@ mod tests {
                 json!({"name": "Bartholomew"}),
                 "Nobody in your contacts is called Bartholomew.",
             ),
+            (
+                json!({"name": "oh one five one five five five oh one oh one"}),
+                "Anna Bell: mobile +49 151 5550101, anna@example.org, born on 3 May 1980.",
+            ),
+            (
+                json!({"name": "anna at example dot org", "want": "phone"}),
+                "Anna Bell's phone number is +49 151 5550101.",
+            ),
+            (
+                json!({"name": "cathy stone", "want": "mail"}),
+                "Catherine Stone is in your contacts, but without a mail address.",
+            ),
+            (
+                json!({"name": "my sister", "want": "phone"}),
+                "I do not know who your sister is. Tell me, as in: Eva is my sister.",
+            ),
         ] {
             assert_eq!(
                 said(run("contacts.search", args.clone(), &ctx).await),
@@ -308,5 +353,67 @@ mod tests {
             told(run("contacts.search", json!({"name": " \u{202e}"}), &ctx).await).contains("Give a name")
         );
         assert!(told(run("contacts.search", json!({"who": "x"}), &ctx).await).contains("do not fit"));
+    }
+
+    #[tokio::test]
+    async fn relations_come_from_cards_and_from_what_was_remembered() {
+        let home = tempfile::tempdir().unwrap();
+        book(home.path());
+        let ctx = ctx(home.path());
+        fs::write(
+            home.path().join("contacts/default/me.vcf"),
+            "BEGIN:VCARD\nVERSION:3.0\nFN:Max Mill\nCATEGORIES:me\nX-EVOLUTION-MANAGER:Catherine Stone\n\
+             item1.X-ABRELATEDNAMES:Anna Berg\nitem1.X-ABLABEL:_$!<Mother>!$_\nEND:VCARD\n",
+        )
+        .unwrap();
+        run("memory.remember", json!({"fact": "Annie is my sister"}), &ctx)
+            .await
+            .unwrap();
+        for (name, expect) in [
+            ("my boss", "Catherine Stone"),
+            ("my manager's", "Catherine Stone"),
+            ("mom", "Anna Berg"),
+            ("my sister", "Anna Bell"),
+        ] {
+            let output = run("contacts.search", json!({"name": name}), &ctx).await.unwrap();
+            assert_eq!(
+                output.data["contacts"][0]["name"], expect,
+                "{name}: {}",
+                output.say
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn birthdays_are_found_by_time() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        fs::create_dir_all(&ctx.dirs.contacts).unwrap();
+        let cards = [
+            ("Anna Bell", "1980-05-03"),
+            ("Tom Hill", "--1201"),
+            ("Eva May", "2000-11-23"),
+        ];
+        let text: String = cards
+            .iter()
+            .map(|(name, day)| {
+                format!(
+                    "BEGIN:VCARD\nVERSION:4.0\nFN:{name}\nBDAY:{}\nEND:VCARD\n",
+                    day.replace("--", "\u{1}").replace('-', "").replace('\u{1}', "--")
+                )
+            })
+            .collect();
+        fs::write(ctx.dirs.contacts.join("all.vcf"), text).unwrap();
+        for (name, expect) in [
+            ("next", "Eva May has a birthday today and turns 26."),
+            ("in december", "Tom Hill has a birthday on Tuesday 1 December."),
+            ("next week", "Tom Hill has a birthday on Tuesday 1 December."),
+            ("in february", "I know of no birthday in february."),
+            ("Anna", "Anna Bell's birthday is 3 May 1980."),
+            ("eva may", "Eva May's birthday is 23 November 2000."),
+        ] {
+            let args = json!({"name": name, "want": "birthday"});
+            assert_eq!(said(run("contacts.search", args, &ctx).await), expect, "{name}");
+        }
     }
 }

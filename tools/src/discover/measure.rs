@@ -139,8 +139,15 @@ fn names_come_before_words() {
     check("system open app", Tier::Exact, "system.open_app");
     check("openApp", Tier::Name, "system.open_app");
     check("open_app", Tier::Name, "system.open_app");
-    check("contacts", Tier::Name, "contacts.search");
-    check("the contact", Tier::Name, "contacts.search");
+    // A domain by itself names all of its tools.
+    for query in ["contacts", "the contact"] {
+        let found = Index::of(ALL).search(query, None, 5, MIN_SCORE);
+        let of_domain = |hit: &Match| hit.name.starts_with("contacts.") && hit.tier == Tier::Name;
+        assert!(
+            found.len() > 1 && found.iter().all(of_domain),
+            "{query}: {found:?}"
+        );
+    }
     check("use notes.create", Tier::Name, "notes.create");
     check("calc evalute", Tier::Name, "calc.evaluate");
     check("no tes create", Tier::Exact, "notes.create");

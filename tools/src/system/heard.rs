@@ -1,40 +1,105 @@
 //! Names as a recogniser hears them: which of the names that exist was probably meant.
 
+mod diminutives;
 pub mod search;
 
-use crate::discover::words::{self, Normaliser};
+use rphonetic::DoubleMetaphone;
+
+use crate::discover::words;
 
 /// From here on a name counts as heard.
 pub const HEARD: f64 = 0.85;
 /// Names whose likeness differs by less than this are equally likely: ask, do not guess.
 pub const TOO_CLOSE: f64 = 0.03;
+/// What a word is worth that means the same name: Bob for Robert.
+const SHORT_FORM: f64 = 0.95;
+
+/// A name with what is compared of it worked out, for stores that compare one heard name with thousands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Name {
+    words: Vec<Word>,
+    joined: Word,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Word {
+    text: Box<str>,
+    /// Both codes of double metaphone; empty for what has no English sound.
+    sounds: [Box<str>; 2],
+    /// Which letters are in it, a bit each; what is no plain letter shares the last bit.
+    letters: u32,
+}
+
+impl Name {
+    /// Works out words and sounds.
+    pub fn new(name: &str) -> Name {
+        let words = words::split(name);
+        Name {
+            joined: Word::new(&words.concat()),
+            words: words.iter().map(|w| Word::new(w)).collect(),
+        }
+    }
+
+    /// Its words, lower-cased.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|word| &*word.text)
+    }
+}
+
+impl Word {
+    fn new(text: &str) -> Word {
+        let letters = text.bytes().map(|b| match b {
+            b'a'..=b'z' => 1u32 << (b - b'a'),
+            _ => 1 << 31,
+        });
+        Word {
+            sounds: sounds(text),
+            letters: letters.fold(0, |all, letter| all | letter),
+            text: text.into(),
+        }
+    }
+}
+
+fn sounds(word: &str) -> [Box<str>; 2] {
+    if word.is_empty() || !word.bytes().all(|b| b.is_ascii_alphabetic()) {
+        return Default::default();
+    }
+    let codes = DoubleMetaphone::default().double_metaphone(words::clip(word, 32));
+    [codes.primary().into(), codes.alternate().into()]
+}
 
 /// Compares one heard name with many.
 pub struct Ear {
-    words: Vec<String>,
-    joined: String,
-    sounds: Vec<String>,
-    joined_sound: String,
-    normal: Normaliser,
+    words: Vec<Word>,
+    joined: Word,
+    /// For each word, what else it may stand for.
+    also: Vec<Vec<String>>,
 }
 
 impl Ear {
     /// Articles, possessives and the like are left out; "my mom's number" listens for "mom number".
     pub fn new(heard: &str) -> Ear {
-        let normal = Normaliser::new();
         let all = words::split(heard);
         let mut words: Vec<String> = all.iter().filter(|w| !words::is_stop_word(w)).cloned().collect();
         if words.is_empty() {
             words = all;
         }
-        let joined = words.concat();
         Ear {
-            sounds: words.iter().map(|w| normal.sound(w)).collect(),
-            joined_sound: normal.sound(&joined),
-            joined,
-            words,
-            normal,
+            joined: Word::new(&words.concat()),
+            also: vec![Vec::new(); words.len()],
+            words: words.iter().map(|w| Word::new(w)).collect(),
         }
+    }
+
+    /// The same for the name of a person: a short form stands for the name, and the other way round. `more` gives
+    /// other words that mean the same.
+    pub fn of_person(heard: &str, more: impl Fn(&str) -> Vec<String>) -> Ear {
+        let mut ear = Ear::new(heard);
+        for (word, also) in ear.words.iter().zip(&mut ear.also) {
+            also.extend(diminutives::also(&word.text).iter().map(|&name| name.to_owned()));
+            also.extend(more(&word.text));
+        }
+        ear
     }
 
     /// Whether there is anything to listen for.
@@ -42,50 +107,86 @@ impl Ear {
         self.words.is_empty()
     }
 
+    /// How alike heard and name are, as [`Ear::likeness_of`].
+    pub fn likeness(&self, name: &str) -> f64 {
+        self.likeness_of(&Name::new(name))
+    }
+
     /// How alike heard and name are: 1 the same, 0 nothing in common. Every heard word must find its word in the
     /// name; the name may have more ("anna" is nearly "Anna Bell"). Words that were split or merged compare as one
     /// ("fire fox", "Firefox").
-    pub fn likeness(&self, name: &str) -> f64 {
-        let name = words::split(name);
-        if name.is_empty() || self.words.is_empty() {
+    pub fn likeness_of(&self, name: &Name) -> f64 {
+        if name.words.is_empty() || self.words.is_empty() {
             return 0.0;
         }
-        let joined = name.concat();
-        if joined == self.joined {
+        if name.joined.text == self.joined.text {
             return 1.0;
         }
         let mut sum = 0.0;
-        for (word, sound) in self.words.iter().zip(&self.sounds) {
-            let best = name.iter().map(|n| self.word(word, sound, n)).fold(0.0, f64::max);
+        for (word, also) in self.words.iter().zip(&self.also) {
+            let mut best = 0.0;
+            for other in &name.words {
+                let short = also.iter().any(|a| **a == *other.text);
+                best = f64::max(best, if short { SHORT_FORM } else { alike(word, other) });
+            }
             // One word that is not there cannot be outweighed by those that are.
             sum += if best >= 0.80 { best } else { best - 0.5 };
         }
         let by_word = (sum / self.words.len() as f64).max(0.0);
         // A name that has more words is a little less likely than one that is heard whole.
-        let surplus = name.len().saturating_sub(self.words.len()) as f64;
+        let surplus = name.words.len().saturating_sub(self.words.len()) as f64;
         let by_word = by_word * (1.0 - 0.01 * surplus.min(5.0));
-        let whole = self.word(&self.joined, &self.joined_sound, &joined) * 0.99;
-        by_word
-            .max(if self.joined.len() >= 5 { whole } else { 0.0 })
-            .min(0.99)
+        let whole = match self.joined.text.len() >= 5 {
+            true => alike(&self.joined, &name.joined) * 0.99,
+            false => 0.0,
+        };
+        by_word.max(whole).min(0.99)
     }
+}
 
-    /// Looks and sounds of one word. Sound alone counts less than the same spelling, and only together with some
-    /// likeness of the letters: double metaphone puts very different short words into one class.
-    fn word(&self, heard: &str, sound: &str, name: &str) -> f64 {
-        if heard == name {
-            return 1.0;
-        }
-        let letters = strsim::jaro_winkler(heard, name);
-        let alike = !sound.is_empty() && letters >= 0.55 && self.normal.sound(name) == sound;
-        // A long beginning is how people shorten names: "chris" for "Christopher".
-        let shortened = heard.len() >= 3 && name.starts_with(heard);
-        match (alike, shortened) {
-            (true, _) => letters.max(0.93),
-            (false, true) => letters.max(0.90),
-            (false, false) => letters * 0.97,
-        }
+/// Looks and sounds of one word. Sound alone counts less than the same spelling, and only together with some likeness
+/// of the letters: double metaphone puts very different short words into one class.
+fn alike(heard: &Word, name: &Word) -> f64 {
+    if heard.text == name.text {
+        return 1.0;
     }
+    let sound = heard
+        .sounds
+        .iter()
+        .any(|s| !s.is_empty() && name.sounds.contains(s));
+    // Comparing letters is what costs, and most names of a large book share too few.
+    if !sound && at_most(heard, name) < 0.8 {
+        return 0.0;
+    }
+    let letters = strsim::jaro_winkler(&heard.text, &name.text);
+    let sound = sound && letters >= 0.55;
+    // A long beginning is how people shorten names: "chris" for "Christopher".
+    let shortened = heard.text.len() >= 3 && name.text.starts_with(&*heard.text);
+    match (sound, shortened) {
+        (true, _) => letters.max(0.93),
+        (false, true) => letters.max(0.90),
+        (false, false) => letters * 0.97,
+    }
+}
+
+/// No Jaro-Winkler likeness of two words is above this: letters that only one of them has cannot match.
+fn at_most(a: &Word, b: &Word) -> f64 {
+    let matching = |own: &Word, other: &Word| {
+        let missing = (own.letters & !other.letters).count_ones() as usize;
+        own.text.len().saturating_sub(missing)
+    };
+    let matches = matching(a, b).min(matching(b, a)) as f64;
+    // Lengths in bytes are no shorter than in characters, so for other scripts the bound is only looser.
+    let (la, lb) = (a.text.chars().count() as f64, b.text.chars().count() as f64);
+    let jaro = ((matches / la).min(1.0) + (matches / lb).min(1.0) + 1.0) / 3.0;
+    let prefix = a
+        .text
+        .chars()
+        .zip(b.text.chars())
+        .take(4)
+        .take_while(|(x, y)| x == y)
+        .count();
+    jaro + 0.1 * prefix as f64 * (1.0 - jaro)
 }
 
 /// The items whose best name is likely enough, best first; equal ones in the order given.
@@ -174,7 +275,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn short_forms_are_the_same_person() {
+        let ear = |heard: &str| Ear::of_person(heard, |_| Vec::new());
+        for (heard, name) in [
+            ("bob smith", "Robert Smith"),
+            ("robert", "Bob"),
+            ("liz", "Elizabeth Hall"),
+        ] {
+            assert!(ear(heard).likeness(name) >= HEARD, "{heard} {name}");
+        }
+        assert!(ear("bob smith").likeness("Robert Hall") < HEARD);
+        assert!(ear("robert").likeness("Robert Smith") > ear("robert").likeness("Bob Smith"));
+    }
+
     proptest! {
+        #[test]
+        fn the_bound_holds(a in "[a-zäö]{1,12}", b in "[a-zäö]{1,12}") {
+            let (x, y) = (Word::new(&a), Word::new(&b));
+            prop_assert!(strsim::jaro_winkler(&a, &b) <= at_most(&x, &y) + 1e-9);
+        }
+
         #[test]
         fn likeness_is_a_fraction(heard in ".{0,80}", name in ".{0,80}") {
             let likeness = Ear::new(&heard).likeness(&name);

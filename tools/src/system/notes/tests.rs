@@ -149,11 +149,15 @@ fn foreign_notes_keep_their_bytes() {
     assert_eq!(crate::testing::files(&folder), before);
 }
 
-/// Run by hand: `cargo test -p tools --release -- --nocapture ten_thousand_notes`. In every run it proves the bound.
+/// The whole size with `TIRO_SCALE=1 cargo nextest run -p tools --no-capture ten_thousand_notes`.
 #[test]
 fn ten_thousand_notes_are_searched_in_time() {
     let home = tempfile::tempdir().unwrap();
-    let count = if cfg!(debug_assertions) { 500 } else { 10_000 };
+    let count = if std::env::var_os("TIRO_SCALE").is_some() {
+        10_000
+    } else {
+        500
+    };
     // A vocabulary with a long tail, as texts have.
     let word = |n: usize| {
         let syllables = ["ka", "lo", "mi", "ne", "ru", "so", "ta", "vi", "zu", "pe"];
