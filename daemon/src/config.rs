@@ -202,6 +202,15 @@ section! {
     Calendar {
         /// Folder with one folder a calendar, each event an .ics file.
         dir: Folder = Folder::default(),
+        /// The hour at which your working day begins.
+        #[schemars(range(min = 0, max = 23))]
+        work_from: u32 = 9,
+        /// The hour at which it is over; after work_from.
+        #[schemars(range(min = 1, max = 24))]
+        work_to: u32 = 17,
+        /// Your working days, such as ["monday", "saturday"]; none means Monday to Friday.
+        #[schemars(length(max = 7))]
+        work_days: Vec<String> = Vec::new(),
     }
 }
 
@@ -292,6 +301,34 @@ pub enum Kv {
     F16,
     #[serde(rename = "q8_0")]
     Q8,
+}
+
+impl Calendar {
+    /// When the person works; what makes no sense is as if it were not there.
+    pub fn work(&self) -> tools::Work {
+        use jiff::civil::{Time, Weekday};
+        let usual = tools::Work::default();
+        let hour = |hour: u32| match hour {
+            24 => Time::new(23, 59, 0, 0).ok(),
+            hour => Time::new(i8::try_from(hour).ok()?, 0, 0, 0).ok(),
+        };
+        let hours = hour(self.work_from)
+            .zip(hour(self.work_to))
+            .filter(|(from, to)| from < to);
+        let named = |name: &String| {
+            let week = Weekday::Monday.cycle_forward().take(7);
+            let name = name.trim().to_lowercase();
+            week.into_iter()
+                .find(|day| name.len() >= 3 && format!("{day:?}").to_lowercase().starts_with(&name))
+        };
+        let days: Vec<Weekday> = self.work_days.iter().filter_map(named).collect();
+        let (from, to) = hours.unwrap_or((usual.from, usual.to));
+        tools::Work {
+            from,
+            to,
+            days: if days.is_empty() { usual.days } else { days },
+        }
+    }
 }
 
 /// Where discovered schemas go.

@@ -51,6 +51,8 @@ pub struct Parts {
     pub search: tools::Search,
     /// Whether this process is the daemon, which rings timers.
     pub daemon: bool,
+    /// When the person works.
+    pub work: tools::Work,
     /// Where every write is written down before it happens.
     pub journal: Journal,
     /// Where requests are kept, if the person wants that.
@@ -361,6 +363,7 @@ impl Parts {
             index: Arc::clone(index),
             search: self.search,
             daemon: self.daemon,
+            work: self.work.clone(),
             last: None,
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),

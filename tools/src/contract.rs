@@ -90,6 +90,8 @@ pub struct Ctx {
     pub search: Search,
     /// Whether a daemon runs that will ring what is set now.
     pub daemon: bool,
+    /// When the person works.
+    pub work: Work,
     /// What was last answered in this conversation.
     pub last: Option<Answered>,
     /// What this call writes through, so that it can be undone; every call has one of its own.
@@ -103,6 +105,35 @@ pub struct Answered {
     pub text: String,
     /// Whether somebody else's words may be in it.
     pub untrusted: bool,
+}
+
+/// Working hours, in the local zone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    /// When a working day begins.
+    pub from: jiff::civil::Time,
+    /// When it is over; after `from`.
+    pub to: jiff::civil::Time,
+    /// Which days those are.
+    pub days: Vec<jiff::civil::Weekday>,
+}
+
+impl Default for Work {
+    /// Nine to five, Monday to Friday.
+    fn default() -> Work {
+        use jiff::civil::Weekday;
+        Work {
+            from: jiff::civil::time(9, 0, 0, 0),
+            to: jiff::civil::time(17, 0, 0, 0),
+            days: vec![
+                Weekday::Monday,
+                Weekday::Tuesday,
+                Weekday::Wednesday,
+                Weekday::Thursday,
+                Weekday::Friday,
+            ],
+        }
+    }
 }
 
 /// The person's data, one folder a kind; each can be set in the config.

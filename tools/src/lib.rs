@@ -16,7 +16,7 @@ pub mod catalog {
 }
 
 pub use catalog::ALL;
-pub use contract::{Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Search, Tool, ToolError};
+pub use contract::{Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Search, Tool, ToolError, Work};
 
 pub use system::journal::{Journal, Retention};
 

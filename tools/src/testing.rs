@@ -22,6 +22,7 @@ pub fn ctx(root: &Path) -> Ctx {
         index: Arc::new(Index::of(crate::ALL)),
         search: crate::Search::default(),
         daemon: true,
+        work: crate::Work::default(),
         last: None,
         step: step(root),
     }

@@ -148,6 +148,7 @@ impl App {
                 min_score: config.tools.min_score as f32,
             },
             daemon: self.daemon,
+            work: config.calendar.work(),
             journal: self.journal(),
             trace: config
                 .privacy

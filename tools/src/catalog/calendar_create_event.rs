@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jiff::{ToSpan, Zoned};
+use jiff::{SignedDuration, ToSpan, Zoned};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -10,12 +10,15 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
-        calendar::{self, NewEvent},
-        plain, speech, store,
+        calendar::{self, NewEvent, Person},
+        contacts, heard, plain, speech, store, timers,
         vdir::{self, Collection},
     },
     when::{self, Hint, Shift, When},
 };
+
+/// As many people are noted down.
+const MAX_PEOPLE: usize = 50;
 
 /// Makes events.
 pub struct This;
@@ -26,12 +29,16 @@ pub struct This;
 pub struct Args {
     /// What it is
     title: String,
-    /// Start as said: "tomorrow at five"
+    /// Start as said: "tomorrow at five", "every monday at nine"
     start: String,
     /// End or length as said: "six", "two hours"
     end: Option<String>,
     /// Where
     location: Option<String>,
+    /// Names of those who take part
+    people: Option<Vec<String>>,
+    /// How long before to remind: "10 minutes"
+    remind: Option<String>,
     /// Which calendar, if the person named one
     calendar: Option<String>,
 }
@@ -48,19 +55,28 @@ impl Tool for This {
         "block next week for my holiday",
         "create an event called book club on the 5th of may at eight pm at the library",
         "set up a two hour workshop on monday at nine in my work calendar",
+        "put yoga every tuesday at six pm in the calendar and remind me 30 minutes before",
     ];
     const USE_WHEN: &'static str = "For something that happens at a time; a thing to do is reminders.create.";
-    const LIMITS: &'static str = "Makes single events; invites nobody.";
+    const LIMITS: &'static str = "Notes down who takes part but invites nobody.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let event = resolve(args, ctx)?;
         let target = target(args, &ctx.dirs.calendars)?;
-        Ok(format!("Add {}.", described(&event, &target, ctx)))
+        let overlap = overlap(&event, ctx)?;
+        Ok(format!("Add {}.{overlap}", described(&event, &target, ctx)))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let event = resolve(&args, ctx)?;
-        let target = target(&args, &ctx.dirs.calendars)?;
+        let own = ctx.clone();
+        let (args, event, target, overlap) = tokio::task::spawn_blocking(move || {
+            let event = resolve(&args, &own)?;
+            let target = target(&args, &own.dirs.calendars)?;
+            let overlap = overlap(&event, &own)?;
+            Ok::<_, ToolError>((args, event, target, overlap))
+        })
+        .await
+        .map_err(|e| ToolError::broken("save the event", e))??;
         let said = described(&event, &target, ctx);
         let (root, now, step) = (ctx.dirs.calendars.clone(), ctx.now.clone(), ctx.step.clone());
         let (new, calendar) = (event.clone(), target.name().to_owned());
@@ -75,14 +91,20 @@ impl Tool for This {
         } else {
             "%Y-%m-%dT%H:%M"
         };
-        let data = json!({
+        let mut data = json!({
             "uid": uid,
             "title": event.title,
             "start": event.start.strftime(shape).to_string(),
             "end": event.end.strftime(shape).to_string(),
             "calendar": calendar,
         });
-        Ok(Output::new(format!("Added {said}.{}", note(&args, ctx)), data))
+        if let Some(rule) = &event.rule {
+            data["repeats"] = json!(rule);
+        }
+        Ok(Output::new(
+            format!("Added {said}.{}{overlap}", note(&args, ctx)),
+            data,
+        ))
     }
 }
 
@@ -130,8 +152,16 @@ fn target(args: &Args, root: &Path) -> Result<Target, ToolError> {
     let mut all = vdir::collections(root).map_err(|e| e.tool("read your calendars"))?;
     if let Some(wanted) = args.calendar.as_deref().filter(|name| !name.trim().is_empty()) {
         let chosen = vdir::choose(wanted, "calendar", &all).map_err(ToolError::tell)?;
+        if chosen.is_read_only() {
+            return Err(ToolError::tell(format!(
+                "The calendar {} is read-only. Which other one shall it go to?",
+                chosen.name
+            )));
+        }
         return Ok(Target::There(chosen.clone()));
     }
+    let writable = all.iter().any(|c| !c.is_read_only());
+    all.retain(|c| !writable || !c.is_read_only());
     let own = all.iter().position(|c| {
         let folder = c.path.file_name().unwrap_or_default();
         OWN.iter()
@@ -157,22 +187,21 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<NewEvent, ToolError> {
     let no_start = || ToolError::tell(format!("When does {title} start?"));
     let (mut from, mut to) = match &start {
         When::Duration { .. } => return Err(no_start()),
-        // One event in place of many would be a quiet mistake.
-        When::Recurrence { .. } => {
-            return Err(ToolError::tell(
-                "I can only create single events, not ones that repeat. Which day shall it be?",
-            ));
-        }
         other => other.stretch(now).ok_or_else(outside)?,
     };
-    let mut all_day = matches!(start, When::Date(_)) || is_days(&from, &to);
+    let rule = match &start {
+        When::Recurrence { rrule, .. } => Some(rrule.clone()),
+        _ => None,
+    };
+    let mut all_day = matches!(start, When::Date(_) | When::Recurrence { all_day: true, .. })
+        || calendar::is_days(&from, &to);
     // "until six" says no start; "after six" no end, and is a start.
     let begin = from.take().ok_or_else(no_start)?;
     if to.as_ref() == Some(&begin) {
         to = None;
     }
     if let Some(said) = args.end.as_deref().filter(|end| !end.trim().is_empty()) {
-        let end = end(said, &begin, all_day)?;
+        let end = calendar::end(said, &begin, all_day)?;
         match &to {
             Some(to) if !all_day && *to != end.0 => {
                 return Err(ToolError::tell(format!(
@@ -223,37 +252,99 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<NewEvent, ToolError> {
         all_day,
         location: location.filter(|l| !l.is_empty()),
         description: None,
+        rule,
+        people: people(args.people.as_deref().unwrap_or_default(), ctx)?,
+        remind: args
+            .remind
+            .as_deref()
+            .map(|said| before(said, now))
+            .transpose()?
+            .flatten(),
     })
 }
 
-/// An end or a length, seen from the start; and whether it is a time of day.
-fn end(said: &str, begin: &Zoned, all_day: bool) -> Result<(Zoned, bool), ToolError> {
-    let resolved = when::resolve(said, begin, Hint::Schedule).map_err(|e| ToolError::tell(e.to_string()))?;
-    let outside = || ToolError::tell("That is outside the calendar.");
-    let timed = match &resolved.value {
-        When::Date(_) => false,
-        When::Duration { span, .. } => {
-            span.0.get_hours() + i32::try_from(span.0.get_seconds()).unwrap_or(1) != 0
+/// Those who take part, by the names and addresses that the contacts have for them; strangers by the name that was said.
+fn people(said: &[String], ctx: &Ctx) -> Result<Vec<Person>, ToolError> {
+    let names: Vec<String> = said
+        .iter()
+        .map(|name| plain::one_line(name, 60))
+        .filter(|name| !name.is_empty())
+        .take(MAX_PEOPLE)
+        .collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (known, _) = contacts::read(&ctx.dirs.contacts)?;
+    let one = |name: &String| {
+        let found = heard::pick(name, &known, |contact| {
+            let nicknames = contact.nicknames.iter().map(|nick| (nick.as_str(), 0.99));
+            std::iter::once((contact.name.as_str(), 1.0))
+                .chain(nicknames)
+                .collect()
+        });
+        match heard::contenders(&found) {
+            0 => Ok(Person {
+                name: name.clone(),
+                mail: name.contains('@').then(|| name.clone()),
+            }),
+            1 => Ok(Person {
+                name: found[0].1.name.clone(),
+                mail: found[0].1.mails.first().map(|mail| mail.value.clone()),
+            }),
+            several => {
+                let names: Vec<String> = found
+                    .iter()
+                    .take(several.min(5))
+                    .map(|(_, c)| c.name.clone())
+                    .collect();
+                Err(ToolError::tell(format!(
+                    "Which {name}: {}?",
+                    plain::listed(&names, "or")
+                )))
+            }
         }
-        other => !other.stretch(begin).is_some_and(|(from, to)| is_days(&from, &to)),
     };
-    let (from, to) = resolved.value.stretch(begin).ok_or_else(outside)?;
-    let end = match (&resolved.value, from, to) {
-        // "until six", and the last day of an event of whole days.
-        (When::Range { start: None, .. }, _, Some(to)) => to,
-        (When::Date(_), _, Some(to)) if all_day => to,
-        (When::Duration { .. }, _, Some(to)) => to,
-        (_, Some(from), _) => from,
-        _ => return Err(outside()),
-    };
-    Ok((end, timed))
+    names.iter().map(one).collect()
 }
 
-/// Whether a stretch begins and ends with whole days.
-fn is_days(from: &Option<Zoned>, to: &Option<Zoned>) -> bool {
-    let starts_day =
-        |at: &Zoned| when::day_start(at.date(), at.time_zone()).is_some_and(|midnight| midnight == *at);
-    matches!((from, to), (Some(from), Some(to)) if from < to && starts_day(from) && starts_day(to))
+/// How long before the start to remind; nothing when nothing was said.
+fn before(said: &str, now: &Zoned) -> Result<Option<SignedDuration>, ToolError> {
+    let mut said = plain::one_line(said, 60).to_lowercase();
+    if said.is_empty() || said == "no" || said == "none" {
+        return Ok(None);
+    }
+    if ["at the start", "at the time", "on time", "when it starts"].contains(&said.as_str()) {
+        return Ok(Some(SignedDuration::ZERO));
+    }
+    for ending in ["before", "ahead", "earlier", "in advance", "prior", "beforehand"] {
+        said = said.strip_suffix(ending).unwrap_or(&said).trim().to_owned();
+    }
+    calendar::length(said.trim_start_matches("the "), now).map(Some)
+}
+
+/// What is in the calendar at that time already. It is said and does not stop anything: people do double-book.
+fn overlap(event: &NewEvent, ctx: &Ctx) -> Result<String, ToolError> {
+    if event.all_day {
+        return Ok(String::new());
+    }
+    let reading = calendar::events(&ctx.dirs.calendars, &event.start, &event.end)
+        .map_err(|e| e.tool("read your calendar"))?;
+    let taken: Vec<String> = reading
+        .items
+        .iter()
+        .filter(|other| other.busy && !other.all_day)
+        .map(|other| {
+            format!(
+                "{} at {}",
+                plain::one_line(&other.title, 80),
+                speech::time(other.start.time())
+            )
+        })
+        .collect();
+    Ok(match taken.is_empty() {
+        true => String::new(),
+        false => format!(" It overlaps {}.", speech::some_of(&taken, 3)),
+    })
 }
 
 /// "Dentist tomorrow, 09:30 to 10:30, at Main Street, to Personal".
@@ -264,7 +355,31 @@ fn described(event: &NewEvent, target: &Target, ctx: &Ctx) -> String {
         .as_ref()
         .map(|l| format!(", at {l}"))
         .unwrap_or_default();
-    format!("{} {when}{place}, to {}", event.title, target.name())
+    let rule = if event.rule.is_some() {
+        format!(", {}", calendar::said_rule(event))
+    } else {
+        String::new()
+    };
+    let names: Vec<String> = event.people.iter().map(|person| person.name.clone()).collect();
+    let people = match names.is_empty() {
+        true => String::new(),
+        false => format!(", with {}", plain::listed(&names, "and")),
+    };
+    let remind = match event.remind {
+        None => String::new(),
+        Some(before) if before.is_zero() => ", with a reminder when it starts".to_owned(),
+        Some(before) => {
+            format!(
+                ", with a reminder {} before",
+                timers::spoken(before.unsigned_abs().as_secs())
+            )
+        }
+    };
+    format!(
+        "{} {when}{rule}{place}{people}{remind}, to {}",
+        event.title,
+        target.name()
+    )
 }
 
 /// What the person should know about the clocks that night.
@@ -291,12 +406,91 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_repeats_is_refused_rather_than_put_down_once() {
-        let home = tempfile::tempdir().unwrap();
-        let ctx = ctx(home.path());
-        let args = json!({"title": "Gym", "start": "every monday at six pm"});
-        let text = told(run("calendar.create_event", args, &ctx).await);
-        assert!(text.contains("not ones that repeat"), "{text}");
+    async fn what_repeats_is_put_down_once_with_its_rule() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        for (args, expect) in [
+            (
+                json!({"title": "Gym", "start": "every tuesday at six pm"}),
+                "Added Gym tomorrow, 18:00 to 19:00, every week on Tuesday, to Personal.",
+            ),
+            (
+                json!({"title": "Rent", "start": "every month on the first"}),
+                "Added Rent on Tuesday 1 December, all day, every month, to Personal.",
+            ),
+            (
+                json!({"title": "Standup", "start": "every weekday from nine to quarter past nine"}),
+                "Added Standup tomorrow, 09:00 to 09:15, every week on Monday, Tuesday, Wednesday, Thursday and Friday, to Personal.",
+            ),
+        ] {
+            assert_eq!(said(add(&ctx, args).await), expect);
+        }
+        let output = run(
+            "calendar.query",
+            json!({"when": "next week", "text": "gym"}),
+            &ctx,
+        )
+        .await
+        .unwrap();
+        assert_eq!(
+            output.data["events"][0]["start"], "2026-12-01T18:00",
+            "{}",
+            output.data
+        );
+    }
+
+    #[tokio::test]
+    async fn people_reminders_and_overlaps_are_said_and_written() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        fs::create_dir_all(ctx.dirs.contacts.join("book")).unwrap();
+        for (file, name) in [("a", "Anna Bell"), ("b", "Bob Stone"), ("c", "Bob Marsh")] {
+            let card = format!("BEGIN:VCARD\nVERSION:4.0\nFN:{name}\nEMAIL:{file}@example.org\nEND:VCARD\n");
+            fs::write(ctx.dirs.contacts.join(format!("book/{file}.vcf")), card).unwrap();
+        }
+        let args = json!({"title": "Lunch", "start": "tomorrow at noon", "people": ["anna", "Zoltan"], "remind": "10 minutes before"});
+        assert_eq!(
+            said(add(&ctx, args).await),
+            "Added Lunch tomorrow, 12:00 to 13:00, with Anna Bell and Zoltan, with a reminder 10 minutes before, to Personal."
+        );
+        let text: String = crate::testing::files(&ctx.dirs.calendars)
+            .iter()
+            .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
+            .collect();
+        for line in [
+            "ATTENDEE;CN=Anna Bell:mailto:a@example.org\r\n",
+            "ATTENDEE;CN=Zoltan:invalid:nomail\r\n",
+            "BEGIN:VALARM\r\nACTION:DISPLAY\r\nDESCRIPTION:Lunch\r\nTRIGGER:-PT10M\r\nEND:VALARM\r\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert!(!text.contains("ORGANIZER"), "nobody is invited");
+        let say = said(add(&ctx, json!({"title": "Call", "start": "tomorrow at 12:30"})).await);
+        assert_eq!(
+            say,
+            "Added Call tomorrow, 12:30 to 13:30, to Personal. It overlaps Lunch at 12:00."
+        );
+        let text = told(
+            add(
+                &ctx,
+                json!({"title": "Call", "start": "tomorrow at nine", "people": ["bob"]}),
+            )
+            .await,
+        );
+        assert_eq!(text, "Which bob: Bob Marsh or Bob Stone?");
+        let text = told(
+            add(
+                &ctx,
+                json!({"title": "Call", "start": "tomorrow at nine", "remind": "purple"}),
+            )
+            .await,
+        );
+        assert!(text.contains("no length of time"), "{text}");
+        ctx.step.journal().undo(None).unwrap();
+        let found = run("calendar.query", json!({"when": "tomorrow"}), &ctx)
+            .await
+            .unwrap();
+        assert_eq!(found.data["found"], 1, "the call is undone: {}", found.data);
     }
 
     #[tokio::test]

@@ -8,19 +8,17 @@ use serde_json::{Value, json};
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
     system::{
-        calendar::{self, Event, Reading},
+        calendar::{self, DAYS_AHEAD, Event, Reading, Window},
         heard::{Ear, HEARD},
         plain, speech,
     },
-    when::{self, Hint, When},
+    when,
 };
 
 /// More are not listened to.
 const MAX_SPOKEN: usize = 5;
 /// More are not shown to the model, which would have to read them all.
 const MAX_SHOWN: usize = 20;
-/// How far a question without a time looks ahead for words, or for the next event.
-const DAYS_AHEAD: i64 = 365;
 
 /// Looks into the calendars.
 pub struct This;
@@ -57,18 +55,18 @@ impl Tool for This {
         let text = args
             .text
             .map(|t| plain::one_line(&t, 60))
-            .filter(|t| !t.is_empty());
+            .filter(|t| !t.is_empty() && !t.split_whitespace().all(calendar::is_any_event));
         let said = args.when.filter(|when| !when.trim().is_empty());
         let window = match &said {
-            Some(when) => window(when, &ctx.now)?,
-            None if text.is_some() => ahead(&ctx.now, DAYS_AHEAD)?,
+            Some(when) => Window::said(when, &ctx.now)?,
+            None if text.is_some() => Window::ahead(&ctx.now, DAYS_AHEAD)?,
             None => rest_of_today(&ctx.now)?,
         };
         let mut reading = read(ctx, &window).await?;
         // Nothing more today: then what comes next is what the person wants to know.
         let next = said.is_none() && text.is_none() && reading.items.is_empty();
         if next {
-            reading = read(ctx, &ahead(&ctx.now, DAYS_AHEAD)?).await?;
+            reading = read(ctx, &Window::ahead(&ctx.now, DAYS_AHEAD)?).await?;
             reading.items.truncate(1);
         }
         if let Some(text) = &text {
@@ -97,36 +95,12 @@ impl Tool for This {
     }
 }
 
-/// The stretch that is looked at, and the day when it is (within) one.
-struct Window {
-    from: Zoned,
-    to: Zoned,
-}
-
 async fn read(ctx: &Ctx, window: &Window) -> Result<Reading<Event>, ToolError> {
     let (root, from, to) = (ctx.dirs.calendars.clone(), window.from.clone(), window.to.clone());
     tokio::task::spawn_blocking(move || calendar::events(&root, &from, &to))
         .await
         .map_err(|e| ToolError::broken("read your calendar", e))?
         .map_err(|e| e.tool("read your calendar"))
-}
-
-fn window(said: &str, now: &Zoned) -> Result<Window, ToolError> {
-    let resolved = when::resolve(said, now, Hint::Search)
-        .map_err(|e| ToolError::tell(format!("{e} Say it as in tomorrow, or next friday afternoon.")))?;
-    let out_of_range = || ToolError::tell("That is outside the calendar.");
-    let (from, to) = resolved.value.stretch(now).ok_or_else(out_of_range)?;
-    // An open side ends where nobody asks any more; a bare moment is the hour that it begins.
-    let from = from.unwrap_or_else(|| now.clone());
-    let to = match to {
-        Some(to) if to > from => to,
-        Some(_) if matches!(resolved.value, When::Range { .. }) => {
-            return Err(ToolError::tell("That time is over already."));
-        }
-        Some(_) => from.checked_add(1.hour()).map_err(|_| out_of_range())?,
-        None => from.checked_add(DAYS_AHEAD.days()).map_err(|_| out_of_range())?,
-    };
-    Ok(Window { from, to })
 }
 
 fn rest_of_today(now: &Zoned) -> Result<Window, ToolError> {
@@ -138,14 +112,6 @@ fn rest_of_today(now: &Zoned) -> Result<Window, ToolError> {
     Ok(Window {
         from: now.clone(),
         to: to.ok_or_else(|| ToolError::tell("That is outside the calendar."))?,
-    })
-}
-
-fn ahead(now: &Zoned, days: i64) -> Result<Window, ToolError> {
-    let to = now.checked_add(days.days());
-    Ok(Window {
-        from: now.clone(),
-        to: to.map_err(|_| ToolError::tell("That is outside the calendar."))?,
     })
 }
 

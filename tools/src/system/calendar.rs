@@ -6,6 +6,8 @@ mod rule;
 mod recur;
 mod index;
 mod write;
+mod edit;
+mod said;
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +20,14 @@ use calcard::icalendar::{ICalendarComponent, ICalendarProperty, ICalendarStatus}
 use jiff::{Zoned, civil::Date, tz::TimeZone};
 
 use super::{
+    plain,
     store::StoreError,
     vdir::{self, Collection},
 };
+pub use edit::{Change, Scope, remove, update};
 use moment::{Moment, Zones};
-pub use write::{NewEvent, create};
+pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
+pub use write::{NewEvent, Person, create, said_rule};
 
 /// More events than this in one answer are of no use to anybody.
 const MAX_EVENTS: usize = 10_000;
@@ -145,6 +150,33 @@ pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, S
     items.sort_by(|a, b| (&a.start, &a.end, &a.title).cmp(&(&b.start, &b.end, &b.title)));
     items.truncate(MAX_EVENTS);
     Ok(Reading { items, warnings })
+}
+
+/// How many events and to-dos a calendar holds, each series as one.
+pub fn count(collection: &Collection) -> usize {
+    let files = index::files(collection, None, &mut Vec::new()).unwrap_or_default();
+    let series = |kind| {
+        files
+            .iter()
+            .map(|(_, file)| file.series(kind).len())
+            .sum::<usize>()
+    };
+    series("VEVENT") + series("VTODO")
+}
+
+/// Whether an event can be changed.
+///
+/// # Errors
+/// `Tell` that names the calendar which is read-only.
+pub fn writable(event: &Event) -> Result<(), crate::ToolError> {
+    match event.path.parent() {
+        Some(folder) if vdir::is_read_only(folder) => Err(crate::ToolError::tell(format!(
+            "The calendar {} is read-only, so I cannot change {}.",
+            plain::one_line(&event.calendar, 60),
+            plain::one_line(&event.title, 80)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// All to-dos that are neither done nor cancelled: those with a due time first, in its order, then by priority.

@@ -24,6 +24,25 @@ pub struct Collection {
     pub path: PathBuf,
 }
 
+impl Collection {
+    /// Whether nothing can be written into it: by its permissions, or those of its disk.
+    pub fn is_read_only(&self) -> bool {
+        is_read_only(&self.path)
+    }
+}
+
+/// Whether nothing can be written into a folder that is there.
+pub fn is_read_only(folder: &Path) -> bool {
+    use rustix::{
+        fs::{Access, access},
+        io::Errno,
+    };
+    matches!(
+        access(folder, Access::WRITE_OK),
+        Err(Errno::ACCESS | Errno::ROFS | Errno::PERM)
+    )
+}
+
 /// The collections of a store, by folder name. A store that is not there has none.
 ///
 /// # Errors

@@ -28,6 +28,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// The same where a file system counts in (two) seconds.
 const COARSE_TICK: Duration = Duration::from_secs(3);
 
+/// Files by path.
+pub type Files = Vec<(Arc<Path>, Arc<parse::File>)>;
+
 type Shared = Arc<Mutex<Folder>>;
 
 static FOLDERS: LazyLock<Mutex<HashMap<PathBuf, Shared>>> = LazyLock::new(Mutex::default);
@@ -91,7 +94,7 @@ pub fn files(
     collection: &Collection,
     within: Option<Span>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<(Arc<Path>, Arc<parse::File>)>, StoreError> {
+) -> Result<Files, StoreError> {
     let folder = folder(&collection.path);
     let mut folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
     let entries = match fs::read_dir(&collection.path) {
@@ -100,7 +103,7 @@ pub fn files(
         Err(e) => return Err(StoreError::of(&collection.path, e)),
     };
     folder.look += 1;
-    let mut found: Vec<(Arc<Path>, Arc<parse::File>)> = Vec::new();
+    let mut found: Files = Vec::new();
     for (count, entry) in entries.enumerate() {
         if count >= MAX_FILES {
             warnings.push(format!(

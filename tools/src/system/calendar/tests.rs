@@ -449,7 +449,7 @@ fn what_is_written_is_read_back() {
     ] {
         let now = at("2026-10-02T10:00", zone);
         let new = NewEvent {
-            title: crate::system::plain::one_line(&long, 150),
+            title: plain::one_line(&long, 150),
             start: at(
                 if all_day {
                     "2026-12-01T00:00"
@@ -469,6 +469,9 @@ fn what_is_written_is_read_back() {
             all_day,
             location: Some("Room 5, 2nd floor; left".to_owned()),
             description: Some("First line\nBEGIN:VEVENT\nDTSTART:19700101T000000Z".to_owned()),
+            rule: None,
+            people: Vec::new(),
+            remind: None,
         };
         let (uid, path) = create(&step(root.path()), calendar, &new, &now).unwrap();
         assert_eq!(path.file_stem().unwrap().to_str(), Some(uid.as_str()));

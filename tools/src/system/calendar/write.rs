@@ -12,10 +12,17 @@ use calcard::{
         ICalendarProperty, ICalendarValue, ICalendarValueType,
     },
 };
-use jiff::{Zoned, civil::DateTime};
+use jiff::{SignedDuration, Zoned, civil::DateTime};
 
 use super::{Collection, Zones, moment, parse};
-use crate::{contract::ToolError, system::journal::Step};
+use crate::{
+    contract::ToolError,
+    system::{
+        journal::Step,
+        lines::{Bounds, Component, Document, Line, LineError},
+        plain,
+    },
+};
 
 /// An event to be made.
 #[derive(Debug, Clone)]
@@ -32,6 +39,21 @@ pub struct NewEvent {
     pub location: Option<String>,
     /// The longer text.
     pub description: Option<String>,
+    /// How it repeats, as the value of an RRULE.
+    pub rule: Option<String>,
+    /// Who takes part.
+    pub people: Vec<Person>,
+    /// How long before its start somebody is reminded.
+    pub remind: Option<SignedDuration>,
+}
+
+/// Somebody who takes part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// As they are called.
+    pub name: String,
+    /// Where they get their mail, when that is known.
+    pub mail: Option<String>,
 }
 
 /// Writes the event into a file named after its new UID; returns both.
@@ -46,7 +68,7 @@ pub fn create(
 ) -> Result<(String, PathBuf), ToolError> {
     const WHAT: &str = "save the event";
     let uid = new_uid(now);
-    let text = render(event, &uid, now);
+    let text = complete(event, render(event, &uid, now)).map_err(|e| ToolError::broken(WHAT, e))?;
     let path = calendar.path.join(format!("{uid}.ics"));
     step.create(&path, text.as_bytes()).map_err(|e| e.tool(WHAT))?;
     if let Err(difference) = verify(&path, event, now) {
@@ -58,7 +80,7 @@ pub fn create(
 }
 
 /// Random enough to be unique among all events of the world: two hashes of differently keyed SipHash.
-fn new_uid(now: &Zoned) -> String {
+pub fn new_uid(now: &Zoned) -> String {
     let nanos = now.timestamp().as_nanosecond();
     let random = || RandomState::new().hash_one((nanos, std::process::id(), std::time::SystemTime::now()));
     format!("{:016x}{:016x}", random(), random())
@@ -96,6 +118,103 @@ fn render(event: &NewEvent, uid: &str, now: &Zoned) -> String {
     // Other programs may not know the zone by its name alone.
     calendar.add_missing_timezones();
     calendar.to_string()
+}
+
+/// The same with what is a line of its own: rule, people, alarm.
+fn complete(event: &NewEvent, text: String) -> Result<String, LineError> {
+    let mut document = Document::parse(text.as_bytes(), Bounds::default())?;
+    let components = document.components_mut().flat_map(Component::components_mut);
+    for component in components.filter(|c| c.is("VEVENT")) {
+        if let Some(rule) = &event.rule {
+            component.add(Line::new("RRULE", rule));
+        }
+        for person in &event.people {
+            // Programs write this for somebody without an address; an attendee must have one.
+            let address = person
+                .mail
+                .as_ref()
+                .map_or("invalid:nomail".to_owned(), |mail| format!("mailto:{mail}"));
+            component.add(Line::new("ATTENDEE", &address).with_param("CN", &person.name));
+        }
+        if let Some(before) = event.remind {
+            let mut alarm = Component::new("VALARM");
+            alarm.add(Line::new("ACTION", "DISPLAY"));
+            alarm.add(Line::text("DESCRIPTION", &event.title));
+            alarm.add(Line::new("TRIGGER", &trigger(before)));
+            component.push(alarm);
+        }
+    }
+    Ok(String::from_utf8_lossy(&document.to_bytes()).into_owned())
+}
+
+/// `-PT10M`, `-P1D`: so long before the start.
+fn trigger(before: SignedDuration) -> String {
+    let minutes = before.as_secs().unsigned_abs() / 60;
+    match (minutes % 1440, minutes % 60) {
+        (0, _) if minutes > 0 => format!("-P{}D", minutes / 1440),
+        (_, 0) if minutes > 0 => format!("-PT{}H", minutes / 60),
+        _ => format!("-PT{minutes}M"),
+    }
+}
+
+/// A rule in words: "every second week on Monday and Friday".
+pub fn said_rule(event: &NewEvent) -> String {
+    let part = |name: &str| {
+        let rule = event.rule.as_deref().unwrap_or_default();
+        rule.split(';')
+            .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+    };
+    let unit = match part("FREQ") {
+        Some("YEARLY") => "year",
+        Some("MONTHLY") => "month",
+        Some("WEEKLY") => "week",
+        Some("DAILY") => "day",
+        Some("HOURLY") => "hour",
+        _ => "time",
+    };
+    let every = match part("INTERVAL").unwrap_or("1") {
+        "1" => format!("every {unit}"),
+        "2" => format!("every second {unit}"),
+        n => format!("every {n} {unit}s"),
+    };
+    const NAMES: [(&str, &str); 7] = [
+        ("MO", "Monday"),
+        ("TU", "Tuesday"),
+        ("WE", "Wednesday"),
+        ("TH", "Thursday"),
+        ("FR", "Friday"),
+        ("SA", "Saturday"),
+        ("SU", "Sunday"),
+    ];
+    let day = |code: &str| {
+        let (place, code) = code.split_at_checked(code.len().checked_sub(2)?)?;
+        let name = NAMES.iter().find(|(short, _)| *short == code)?.1;
+        Some(match place {
+            "" => name.to_owned(),
+            "1" => format!("the first {name}"),
+            "2" => format!("the second {name}"),
+            "3" => format!("the third {name}"),
+            "4" => format!("the fourth {name}"),
+            "-1" => format!("the last {name}"),
+            _ => return None,
+        })
+    };
+    let days: Vec<String> = part("BYDAY")
+        .map(|list| list.split(',').filter_map(day).collect())
+        .unwrap_or_default();
+    let on = if days.is_empty() {
+        String::new()
+    } else {
+        format!(" on {}", plain::listed(&days, "and"))
+    };
+    let times = part("COUNT")
+        .map(|count| format!(", {count} times"))
+        .unwrap_or_default();
+    let until = part("UNTIL").and_then(|until| {
+        let day = jiff::civil::Date::strptime("%Y%m%d", until.get(..8)?).ok()?;
+        Some(format!(" until {}", day.strftime("%-d %B %Y")))
+    });
+    format!("{every}{on}{times}{}", until.unwrap_or_default())
 }
 
 /// A day, a wall time with its zone, or UTC where the zone has no name that other programs know.
