@@ -179,15 +179,12 @@ mod tests {
         let remember = async |tainted| {
             let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
             let around = Circumstances {
-                ctx: Ctx {
-                    now: jiff::Zoned::now(),
-                    dirs: dirs.clone(),
-                    index: Arc::new(tools::discover::Index::of(tools::ALL)),
-                    search: tools::Search::default(),
-                    daemon: false,
-                    last: None,
-                    step: journal.step("memory.remember"),
-                },
+                ctx: Ctx::new(
+                    jiff::Zoned::now(),
+                    dirs.clone(),
+                    Arc::new(tools::discover::Index::of(tools::ALL)),
+                    journal.step("memory.remember"),
+                ),
                 tainted,
                 said: &["yes"],
                 patience: Duration::from_secs(5),

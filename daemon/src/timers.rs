@@ -91,14 +91,13 @@ mod tests {
     #[test]
     fn a_timer_rings_once_and_a_missed_one_says_so() {
         let root = tempfile::tempdir().unwrap();
-        let at = |time: &str| Ctx {
-            now: format!("2026-11-21T{time}[Europe/Berlin]").parse().unwrap(),
-            dirs: tools::Dirs::under(root.path()),
-            index: Arc::new(tools::discover::Index::of(&[])),
-            search: tools::Search::default(),
-            daemon: true,
-            last: None,
-            step: tools::Journal::at(root.path(), tools::Retention::default()).step("test"),
+        let at = |time: &str| {
+            Ctx::new(
+                format!("2026-11-21T{time}[Europe/Berlin]").parse().unwrap(),
+                tools::Dirs::under(root.path()),
+                Arc::new(tools::discover::Index::of(&[])),
+                tools::Journal::at(root.path(), tools::Retention::default()).step("test"),
+            )
         };
         let set = |time: &str, minutes: u64, label: Option<&str>| {
             let ctx = at(time);

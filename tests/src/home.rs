@@ -62,6 +62,7 @@ impl Home {
             clock: Clock::Pinned(Box::new(self.now.clone())),
             settings,
             search: tools::Search::default(),
+            work: tools::Work::default(),
             daemon: true,
             journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
             trace: None,

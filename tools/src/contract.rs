@@ -98,6 +98,22 @@ pub struct Ctx {
     pub step: Step,
 }
 
+impl Ctx {
+    /// What a call needs at least; the rest as a process without a daemon and with the default config has it.
+    pub fn new(now: jiff::Zoned, dirs: Dirs, index: Arc<Index>, step: Step) -> Ctx {
+        Ctx {
+            now,
+            dirs,
+            index,
+            search: Search::default(),
+            daemon: false,
+            work: Work::default(),
+            last: None,
+            step,
+        }
+    }
+}
+
 /// An answer that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {

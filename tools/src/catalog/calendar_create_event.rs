@@ -274,7 +274,7 @@ fn people(said: &[String], ctx: &Ctx) -> Result<Vec<Person>, ToolError> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let (known, _) = contacts::read(&ctx.dirs.contacts)?;
+    let known = contacts::read(&ctx.dirs.contacts)?.contacts;
     let one = |name: &String| {
         let found = heard::pick(name, &known, |contact| {
             let nicknames = contact.nicknames.iter().map(|nick| (nick.as_str(), 0.99));
