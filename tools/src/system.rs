@@ -7,6 +7,7 @@ pub mod speech;
 pub mod heard;
 pub mod lines;
 pub mod vdir;
+pub mod dav;
 pub mod calendar;
 pub mod contacts;
 pub mod mail;

@@ -25,6 +25,14 @@ pub fn release() -> Result<PathBuf> {
     Ok(target()?.join("release"))
 }
 
+/// Python programs that the tests run against, in a place of their own.
+pub fn python() -> Result<PathBuf> {
+    match env::var_os("TIRO_TEST_PYTHON") {
+        Some(folder) => Ok(std::path::absolute(folder)?),
+        None => Ok(target()?.join("test-python")),
+    }
+}
+
 /// The folder of the weights, shared by the demo, the tests and the person's own use, so that nothing is fetched twice.
 pub fn models() -> Result<PathBuf> {
     if let Some(folder) = env::var_os("TIRO_MODELS") {

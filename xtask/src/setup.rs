@@ -6,7 +6,10 @@ use std::{env, fs, path::Path, path::PathBuf, process::Command, thread};
 
 use anyhow::{Result, bail};
 
-use crate::run::{cargo, output, program, quiet, run, works};
+use crate::{
+    place,
+    run::{cargo, output, program, quiet, run, works},
+};
 
 /// What a thing is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,8 @@ enum How {
     Cargo(&'static [&'static str]),
     /// A part of the Rust toolchain.
     Rustup(&'static str),
+    /// A package of the Python index, into an environment of the tests' own; nothing of Tiro needs it.
+    Python(&'static str),
 }
 
 /// Everything, in the order in which it is said and installed.
@@ -166,6 +171,25 @@ static NEEDS: &[Need] = &[
         how: How::Rustup("clippy"),
     },
     Need {
+        name: "python3 with venv",
+        why: "holds the servers that the tests talk to",
+        used: Use::Test,
+        present: || works("python3", &["-c", "import ensurepip, venv"]),
+        how: packages(
+            &["python3", "python3-venv"],
+            &["python3"],
+            &["python"],
+            &["python3"],
+        ),
+    },
+    Need {
+        name: "Radicale",
+        why: "is the calendar server that the tests synchronise with",
+        used: Use::Test,
+        present: || has_python("radicale", RADICALE),
+        how: How::Python(RADICALE),
+    },
+    Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,
@@ -180,6 +204,9 @@ static NEEDS: &[Need] = &[
         how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
     },
 ];
+
+/// Debian's is older and lacks what the tests ask of it.
+const RADICALE: &str = "radicale==3.9.0";
 
 /// Looks for pip without starting it, which takes half a second.
 const FIND_PIP: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";
@@ -282,6 +309,12 @@ fn plan(missing: &[&Need], manager: Option<Manager>, privilege: Privilege) -> Re
                 wanted.extend(new);
             }
             How::Cargo(args) => own.push(words(&[&["cargo"], *args].concat())),
+            How::Python(package) => {
+                let folder = place::python()?.display().to_string();
+                own.push(words(&["python3", "-m", "venv", &folder]));
+                let python = format!("{folder}/bin/python");
+                own.push(words(&[&python, "-m", "pip", "install", "--quiet", package]));
+            }
             How::Rustup(part) => own.push(words(&["rustup", "component", "add", part])),
         }
     }
@@ -363,6 +396,13 @@ fn command(line: &[String]) -> Command {
 /// Whether our cargo finds it; that it need not be in `PATH` is why cargo is asked.
 fn has_subcommand(name: &str) -> bool {
     quiet(&mut cargo(&[name, "--version"]))
+}
+
+/// Whether the tests' own environment has a package in just this version.
+fn has_python(name: &str, package: &str) -> bool {
+    let asked = format!("import importlib.metadata as m; print('{name}==' + m.version('{name}'))");
+    let python = place::python().map(|folder| folder.join("bin/python"));
+    python.is_ok_and(|python| output(&python.to_string_lossy(), &["-c", &asked]).as_deref() == Some(package))
 }
 
 /// Looks where bindgen looks: `LIBCLANG_PATH`, what `llvm-config` says, and the usual folders.
@@ -457,6 +497,17 @@ mod tests {
             Privilege::Neither,
             Ok(&["rustup component add clippy"]),
         );
+    }
+
+    #[test]
+    fn python_packages_go_into_an_environment_of_their_own() {
+        let folder = place::python().unwrap().display().to_string();
+        let lines = [
+            format!("python3 -m venv {folder}"),
+            format!("{folder}/bin/python -m pip install --quiet radicale==3.9.0"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        check(&["Radicale"], None, Privilege::Neither, Ok(&lines));
     }
 
     #[test]

@@ -129,6 +129,7 @@ fn weights() -> Result<()> {
 
 fn tests(fast: bool) -> Result<()> {
     let mut nextest = cargo(&["nextest", "run", "--workspace", "--locked"]);
+    nextest.env("TIRO_TEST_PYTHON", place::python()?);
     if !fast {
         // Engines and weights are there, so a test that needs them may not skip itself.
         nextest
