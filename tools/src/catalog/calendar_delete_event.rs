@@ -268,7 +268,7 @@ mod tests {
                 json!({"event": "dentist", "when": "purple"}),
                 "I do not understand the time",
             ),
-            (json!({"event": "dentist", "series": "some"}), "series"),
+            (json!({"event": "dentist", "series": "some"}), "following"),
             (json!({}), "event"),
         ] {
             let text = told(delete(&ctx, args.clone()).await);

@@ -226,7 +226,7 @@ mod tests {
     const FOREIGN: &str = "X-FOREIGN;P=\"a:b\":  kept\nCATEGORIES:One,\n  Two";
 
     fn put(root: &Path, name: &str, lines: &str) {
-        let folder = root.join("calendars/work");
+        let folder = root.join("calendars/office");
         fs::create_dir_all(&folder).unwrap();
         let text = format!(
             "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//x//y\nBEGIN:VEVENT\nUID:{name}\n{lines}\n{FOREIGN}\nEND:VEVENT\nEND:VCALENDAR\n"
@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn text(ctx: &Ctx, name: &str) -> String {
-        fs::read_to_string(ctx.dirs.calendars.join(format!("work/{name}.ics"))).unwrap()
+        fs::read_to_string(ctx.dirs.calendars.join(format!("office/{name}.ics"))).unwrap()
     }
 
     async fn agenda(ctx: &Ctx, when: &str, text: &str) -> Vec<String> {
@@ -494,7 +494,7 @@ mod tests {
             "SUMMARY:Review\nORGANIZER:mailto:eve@example.org\nDTSTART:20261124T080000Z",
         );
         let broken = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:b\nSUMMARY:Opera\nDTSTART:20261124T090000Z\nBEGIN:VALARM\nEND:VEVENT\nEND:VCALENDAR\n";
-        fs::write(root.path().join("calendars/work/b.ics"), broken).unwrap();
+        fs::write(root.path().join("calendars/office/b.ics"), broken).unwrap();
         let ctx = ctx(root.path());
         let output = change(&ctx, json!({"event": "review", "start": "ten"}))
             .await
@@ -507,7 +507,7 @@ mod tests {
         let text = told(change(&ctx, json!({"event": "opera", "title": "Ballet"})).await);
         assert!(text.contains("b.ics is broken in line 7"), "{text}");
         assert_eq!(
-            fs::read_to_string(root.path().join("calendars/work/b.ics")).unwrap(),
+            fs::read_to_string(root.path().join("calendars/office/b.ics")).unwrap(),
             broken
         );
     }

@@ -192,7 +192,7 @@ pub fn moved(said: &str, event: &Event, now: &Zoned) -> Result<Moved, ToolError>
                 .iter()
                 .any(|word| plain.split_whitespace().any(|w| w == *word))
                 || plain.contains(['-', '/']);
-            if !exact && !(days && event.all_day) {
+            if !(exact || days && event.all_day) {
                 let title = plain::one_line(&event.title, 80);
                 return Err(ToolError::tell(format!("At what time exactly shall {title} be?")));
             }
