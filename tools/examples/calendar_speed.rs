@@ -1,4 +1,5 @@
-//! Prints how long a week of 10,000 events takes: the first look, and every later one. Run it with `--release`.
+//! Prints how long a week of 10,000 events takes, in wall time and of the processor: the first look, and every later one.
+//! Run it with `--release`.
 
 use std::{
     fs,
@@ -37,12 +38,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::thread::sleep(Duration::from_millis(300));
     let from: Zoned = "2026-11-23T00:00[Europe/Berlin]".parse()?;
     let to = from.checked_add(7.days())?;
-    let begun = Instant::now();
+    let begun = Clock::now();
     let found = calendar::events(root.path(), &from, &to)?.items.len();
     let first = begun.elapsed();
-    let mut looks: Vec<Duration> = Vec::new();
+    let mut looks = Vec::new();
     for _ in 0..LOOKS {
-        let begun = Instant::now();
+        let begun = Clock::now();
         calendar::events(root.path(), &from, &to)?;
         looks.push(begun.elapsed());
     }
@@ -50,17 +51,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bomb = bomb(&from, &to)?;
     writeln!(
         io::stdout(),
-        "{EVENTS} events: first look {first:?}; a week of {found} then {:?} median, {:?} at most; the worst bomb {bomb:?}",
+        "wall time and processor time\n{EVENTS} events, first look: {first:?}\na week of {found}, median: {:?}\nat most: {:?}\nthe worst bomb: {bomb:?}",
         looks[looks.len() / 2],
         looks[looks.len() - 1]
     )?;
     Ok(())
 }
 
+/// Wall time and, where Linux tells it, processor time: on a busy machine only the second says what the code costs.
+struct Clock {
+    wall: Instant,
+    processor: Duration,
+}
+
+impl Clock {
+    fn now() -> Clock {
+        Clock {
+            wall: Instant::now(),
+            processor: processor(),
+        }
+    }
+
+    fn elapsed(&self) -> (Duration, Duration) {
+        (self.wall.elapsed(), processor().saturating_sub(self.processor))
+    }
+}
+
+fn processor() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|n| n.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
 /// The longest that one hostile rule takes.
-fn bomb(from: &Zoned, to: &Zoned) -> Result<Duration, Box<dyn std::error::Error>> {
+fn bomb(from: &Zoned, to: &Zoned) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
     let times: Vec<String> = (0..24).map(|n| n.to_string()).collect();
-    let mut worst = Duration::ZERO;
+    let mut worst = (Duration::ZERO, Duration::ZERO);
     for rule in [
         "FREQ=SECONDLY".to_owned(),
         "FREQ=SECONDLY;COUNT=1000;BYYEARDAY=366;BYHOUR=23".to_owned(),
@@ -80,9 +106,12 @@ fn bomb(from: &Zoned, to: &Zoned) -> Result<Duration, Box<dyn std::error::Error>
             "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART:00010101T000000Z\r\nRRULE:{rule}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
         );
         fs::write(folder.join("1.ics"), text)?;
-        let begun = Instant::now();
+        let begun = Clock::now();
         calendar::events(root.path(), from, to)?;
-        worst = worst.max(begun.elapsed());
+        let took = begun.elapsed();
+        if took.1 >= worst.1 {
+            worst = took;
+        }
     }
     Ok(worst)
 }

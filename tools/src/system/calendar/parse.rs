@@ -17,12 +17,17 @@ use calcard::{
 use jiff::tz::TimeZone;
 
 use super::{Series, moment, vdir::MAX_FILE};
-use crate::system::{plain, store};
+use crate::system::{
+    lines::{Bounds, Document},
+    plain, store,
+};
 
 /// Texts are cut to this; a title of a megabyte is an attack, not a title.
 const MAX_TEXT: usize = 4000;
 /// Organizer and attendees that are kept.
 const MAX_PEOPLE: usize = 200;
+/// What is said of a file whose components do not nest, until its line is found.
+const CUT: &str = "it ends in the middle";
 /// Objects in one file.
 const MAX_OBJECTS: usize = 10_000;
 
@@ -75,13 +80,13 @@ fn objects(text: &str) -> File {
             Entry::InvalidLine(_) if anything => {}
             Entry::InvalidLine(_) => file.trouble = Some("it is not an iCalendar file".to_owned()),
             Entry::UnterminatedComponent(_) | Entry::UnexpectedComponentEnd { .. } => {
-                file.trouble = Some("it ends in the middle".to_owned());
+                file.trouble = Some(CUT.to_owned());
             }
             _ => file.trouble = Some("it holds too much".to_owned()),
         }
         anything = true;
     }
-    // The parser closes what is left open; a file that was cut off in transit shall be said to be.
+    // The parser closes what is left open; a file that was cut off in transit shall be said to be, and where.
     let lines = |word: &str| {
         text.lines()
             .filter(|line| {
@@ -90,8 +95,11 @@ fn objects(text: &str) -> File {
             })
             .count()
     };
-    if !file.calendars.is_empty() && lines("BEGIN:") > lines("END:") {
-        file.trouble = Some("it ends in the middle".to_owned());
+    let cut = file.trouble.as_deref() == Some(CUT);
+    if (cut || lines("BEGIN:") != lines("END:"))
+        && let Err(error) = Document::parse(text.as_bytes(), Bounds::default())
+    {
+        file.trouble = Some(format!("it is broken in {error}"));
     }
     if file.calendars.is_empty() && file.trouble.is_none() {
         file.trouble = Some("it is empty".to_owned());

@@ -16,9 +16,9 @@ use jiff::{
 
 /// Occurrences that one rule gives.
 const MAX_OCCURRENCES: usize = 1000;
-/// Turns, days and times that one rule may make us look at: about 10 ms. Not a deadline, because what a rule gives must
+/// Turns, days and times that one rule may make us look at: about 20 ms. Not a deadline, because what a rule gives must
 /// not depend on what else the machine does.
-const MAX_WORK: usize = 500_000;
+const MAX_WORK: usize = 250_000;
 /// Entries of one BYxxx list.
 const MAX_LIST: usize = 400;
 /// Times of day that one rule may name (BYHOUR x BYMINUTE x BYSECOND).

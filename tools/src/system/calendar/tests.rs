@@ -424,6 +424,12 @@ fn a_broken_file_hides_no_other() {
         let named = reading.warnings.iter().filter(|w| w.contains(name)).count();
         assert_eq!(named, 1, "{name} in {:?}", reading.warnings);
     }
+    let line = "0.ics: it is broken in line 2: BEGIN:VEVENT without its END";
+    assert!(
+        reading.warnings.iter().any(|w| w.ends_with(line)),
+        "{:?}",
+        reading.warnings
+    );
 }
 
 #[test]
