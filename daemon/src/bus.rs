@@ -120,6 +120,10 @@ impl Tiro1 {
     /// The answer.
     #[zbus(signal)]
     async fn replied(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
+
+    /// A timer, an alarm or a reminder rang. Every client gets it.
+    #[zbus(signal)]
+    async fn ringing(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
 }
 
 impl Tiro1 {
@@ -177,6 +181,7 @@ pub async fn signal(client: &Connection, happening: &Happening) {
         match happening {
             Happening::Heard { text, .. } => Tiro1::heard(emitter, text, &detail).await,
             Happening::Acting { tool, .. } => Tiro1::acting(emitter, tool, &detail).await,
+            Happening::Rang { text, .. } => Tiro1::ringing(emitter, text, &detail).await,
             Happening::Replied { text } => Tiro1::replied(emitter, text, &detail).await,
             Happening::State { state } => Tiro1::state_changed(emitter, state.name(), &detail).await,
             Happening::Asked { .. } => Tiro1::state_changed(emitter, "confirming", &detail).await,
@@ -241,9 +246,19 @@ pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
             events: events.clone(),
             client,
         };
+        let events = events.clone();
         tokio::spawn(async move {
             match tokio::time::timeout(HANDSHAKE, connect(stream, tiro)).await {
-                Ok(Ok(connection)) => connection.closed().await,
+                Ok(Ok(connection)) => {
+                    let joined = Event::Joined {
+                        client,
+                        connection: connection.clone(),
+                    };
+                    // Fails only when the daemon is stopping.
+                    let _ = events.send(joined).await;
+                    connection.closed().await;
+                    let _ = events.send(Event::Left { client }).await;
+                }
                 Ok(Err(error)) => tracing::debug!(%error, "a client did not finish the handshake"),
                 Err(_) => tracing::debug!("a client was too slow in the handshake"),
             }

@@ -55,6 +55,12 @@ section! {
         calendar: Calendar = Calendar::default(),
         /// Your reminders.
         reminders: Reminders = Reminders::default(),
+        /// Your lists.
+        lists: Lists = Lists::default(),
+        /// Your alarms.
+        alarms: Alarms = Alarms::default(),
+        /// How alarms, timers and reminders ring.
+        ring: Ring = Ring::default(),
         /// Your address books.
         contacts: Contacts = Contacts::default(),
         /// Your notes.
@@ -223,6 +229,42 @@ section! {
 }
 
 section! {
+    /// Your lists.
+    Lists {
+        /// Folder with one folder a list (shopping, packing), each entry an .ics file.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Your alarms.
+    Alarms {
+        /// Folder with one .ics file an alarm.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// How alarms, timers and reminders ring.
+    Ring {
+        /// Whether there is a sound; a notification is shown in any case.
+        sound: bool = true,
+        /// How loud, from 0 to 1.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        volume: f64 = 0.6,
+        /// How long an alarm or a timer sounds each time unless you stop it.
+        length: Period = Period::seconds(20),
+        /// How long a snooze is when you do not say.
+        snooze: Period = Period::minutes(9),
+        /// After how long an alarm or a timer rings again that nobody answers.
+        again: Period = Period::minutes(3),
+        /// How many times it rings in all.
+        #[schemars(range(min = 1, max = 20))]
+        times: u32 = 3,
+    }
+}
+
+section! {
     /// Your address books.
     Contacts {
         /// Folder with one folder an address book, each contact a .vcf file.
@@ -374,6 +416,8 @@ impl Config {
         tools::Dirs {
             calendars: self.calendar.dir.or(default.calendars),
             reminders: self.reminders.dir.or(default.reminders),
+            lists: self.lists.dir.or(default.lists),
+            alarms: self.alarms.dir.or(default.alarms),
             contacts: self.contacts.dir.or(default.contacts),
             notes: self.notes.dir.or(default.notes),
             memory: self.memory.dir.or(default.memory),

@@ -14,7 +14,7 @@ pub mod trace;
 pub mod room;
 pub mod run;
 pub mod status;
-pub mod timers;
+pub mod ring;
 pub mod bus;
 pub mod cli;
 pub mod config;

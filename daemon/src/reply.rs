@@ -7,6 +7,7 @@ use models::llm::{Prepared, Usage};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tools::system::rings::Kind;
 
 use crate::consent::Question;
 
@@ -69,6 +70,19 @@ pub enum Happening {
     Replied {
         /// What is said.
         text: String,
+    },
+    /// A timer, an alarm or a reminder rang; every client is told, whatever it asked.
+    Rang {
+        /// The same each time it rings.
+        id: String,
+        /// What it is.
+        what: Kind,
+        /// What is said.
+        text: String,
+        /// How many times it rang.
+        times: u32,
+        /// Whether it should have rung before.
+        missed: bool,
     },
 }
 
@@ -193,7 +207,8 @@ pub fn ask_line(question: &Question) -> String {
 /// One line of trace for people, or nothing for what needs no line.
 pub fn describe(happening: &Happening) -> Option<String> {
     Some(match happening {
-        Happening::State { .. } | Happening::Asked { .. } => return None,
+        // What rings is no part of a turn; who wants it listens for it.
+        Happening::State { .. } | Happening::Asked { .. } | Happening::Rang { .. } => return None,
         Happening::Heard { text, seconds, ms } => {
             format!("heard    \"{text}\"  ({seconds:.1} s of audio in {ms:.0} ms)")
         }

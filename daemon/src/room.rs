@@ -19,6 +19,7 @@ use crate::{
     agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
     listen::Speech,
     report::Report,
+    ring,
     trace::Trace,
 };
 
@@ -53,6 +54,8 @@ pub struct Parts {
     pub daemon: bool,
     /// When the person works.
     pub work: tools::Work,
+    /// How it rings.
+    pub ring: ring::Settings,
     /// Where every write is written down before it happens.
     pub journal: Journal,
     /// Where requests are kept, if the person wants that.
@@ -365,6 +368,7 @@ impl Parts {
             daemon: self.daemon,
             work: self.work.clone(),
             last: None,
+            snooze: self.ring.snooze,
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
         }

@@ -3,7 +3,7 @@
 mod front;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     io::IsTerminal as _,
     panic::AssertUnwindSafe,
     path::PathBuf,
@@ -31,6 +31,7 @@ use crate::{
     listen::Utterance,
     reply::{Happening, State, say_aside},
     report::{Report, Tokens},
+    ring,
     room::{Clock, Parts, Room},
     status::{Engines, Status},
     turn::turn,
@@ -78,8 +79,20 @@ pub enum Event {
         /// The process that holds it.
         engine: Option<u32>,
     },
-    /// It is time to look at the timers.
-    Tick,
+    /// Something rings.
+    Rang(Happening),
+    /// A client is there, and wants to know what rings.
+    Joined {
+        /// Which.
+        client: u64,
+        /// Gets the signals.
+        connection: Connection,
+    },
+    /// A client went.
+    Left {
+        /// Which.
+        client: u64,
+    },
     /// The daemon should end.
     Stop,
 }
@@ -107,9 +120,6 @@ pub struct Asking {
 /// Turns that may wait. A person does not have more on their mind, a broken script may.
 const MAX_WAITING: usize = 8;
 
-/// How often timers are looked at.
-const TICK: Duration = Duration::from_millis(250);
-
 /// After this long without a turn the conversation is over and forgotten.
 const CONVERSATION: Duration = Duration::from_secs(10 * 60);
 
@@ -135,6 +145,8 @@ pub struct Daemon {
     /// The next turn begins a new conversation.
     forget: Arc<AtomicBool>,
     questions: Arc<StdMutex<Questions>>,
+    /// Everybody who is told what rings.
+    clients: BTreeMap<u64, Connection>,
     state: Arc<StdMutex<State>>,
     since: Instant,
     last_turn: Instant,
@@ -172,6 +184,7 @@ impl Daemon {
             warming: None,
             forget: Arc::default(),
             questions: Arc::default(),
+            clients: BTreeMap::new(),
             state: Arc::new(StdMutex::new(State::Idle)),
             since: Instant::now(),
             last_turn: Instant::now(),
@@ -185,14 +198,11 @@ impl Daemon {
     /// Runs until `Event::Stop` or until nobody can send events any more. A write that has begun is finished first.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Event>) {
         self.prepare();
-        let mut ticks = tokio::time::interval(TICK);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // By the clock of the daemon, whatever moment a turn pretends.
+        let ringing = ring::run(self.parts.clone(), Arc::clone(&self.index), self.events.clone());
+        let ringing = tokio::spawn(ringing);
         loop {
-            let event = tokio::select! {
-                event = inbox.recv() => event.unwrap_or(Event::Stop),
-                _ = ticks.tick() => Event::Tick,
-            };
-            match event {
+            match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
                 Event::Cancel { client, done } => self.cancel(client, done),
@@ -205,7 +215,9 @@ impl Daemon {
                     self.warm = Some((0, self.engines.llm.stats().life()));
                 }
                 Event::Warm { number, engine } => self.warm = Some((number, engine)),
-                Event::Tick => self.tick(),
+                Event::Rang(rang) => self.rang(&rang),
+                Event::Joined { client, connection } => _ = self.clients.insert(client, connection),
+                Event::Left { client } => _ = self.clients.remove(&client),
                 Event::Stop => break,
             }
         }
@@ -213,7 +225,7 @@ impl Daemon {
         drop(inbox);
         self.waiting.clear();
         let turn = self.running.take().map(|running| running.task);
-        for task in [turn, self.preparing.take(), self.warming.take()]
+        for task in [turn, self.preparing.take(), self.warming.take(), Some(ringing)]
             .into_iter()
             .flatten()
         {
@@ -378,15 +390,17 @@ impl Daemon {
         self.forget.store(true, Ordering::Relaxed);
     }
 
-    /// Timers are files of a few hundred bytes; reading them costs less than remembering when to. They ring by the
-    /// clock of the daemon, whatever moment a turn pretends.
-    fn tick(&mut self) {
-        for line in crate::timers::due(&self.parts.ctx(&self.index)) {
-            // A log is no place for what the person named a timer.
-            if std::io::stderr().is_terminal() {
-                say_aside(&line);
-            }
-            tokio::spawn(async move { crate::timers::announce(&line).await });
+    /// Tells every client what rings, and the daemon's own terminal.
+    fn rang(&self, rang: &Happening) {
+        // A log is no place for what the person named a timer.
+        if let Happening::Rang { text, .. } = rang
+            && std::io::stderr().is_terminal()
+        {
+            say_aside(text);
+        }
+        for connection in self.clients.values() {
+            let (connection, rang) = (connection.clone(), rang.clone());
+            tokio::spawn(async move { tokio::time::timeout(SIGNAL, bus::signal(&connection, &rang)).await });
         }
     }
 

@@ -14,7 +14,7 @@ use daemon::{
 use futures_util::StreamExt as _;
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::mpsc;
-use tools::{Ctx, Effect, Entry, Output, Tool, ToolError};
+use tools::{Ctx, Effect, Entry, Output, Tool, ToolError, system::timers};
 use zbus::{Connection, MessageStream, OwnedVariant, Variant};
 
 use crate::home::Home;
@@ -419,11 +419,12 @@ async fn a_timer_rings_by_the_real_clock_while_a_turn_hangs_in_another_time() {
     let _busy = tokio::spawn(async move { ask(&client, "tell me a story").await });
     running.until("busy", |s| s.state == "thinking").await;
     let (dirs, now) = (running.home.dirs(), jiff::Zoned::now());
-    let set = |length| tools::system::timers::set(&dirs, &now, Duration::from_secs(length), None).unwrap();
+    let step = tools::Journal::at(&dirs.state, tools::Retention::default()).step("test");
+    let set = |length| timers::set(&step, &dirs, &now, Duration::from_secs(length), None).unwrap();
     let (long, short) = (set(3600), set(1));
     assert!(short.rings < long.rings);
     let patience = std::time::Instant::now();
-    while tools::system::timers::running(&dirs).unwrap() != [long.clone()] {
+    while timers::all(&dirs).unwrap() != [long.clone()] {
         assert!(patience.elapsed() < Duration::from_secs(10), "it rings");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -64,6 +64,11 @@ impl Home {
             search: tools::Search::default(),
             work: tools::Work::default(),
             daemon: true,
+            // The tests of sounds and notifications ask for them.
+            ring: daemon::ring::Settings {
+                sound: false,
+                ..daemon::ring::Settings::default()
+            },
             journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
             trace: None,
             limits: Limits {
@@ -100,7 +105,13 @@ impl Home {
                 }
             }
         }
-        let own = |name: &str| name.ends_with(".lock") || name.starts_with("state/journal.db");
+        // What the daemon writes down for itself comes and goes beside every turn.
+        let own = |name: &str| {
+            name.ends_with(".lock")
+                || ["state/journal.db", "state/rings.json", "state/.tiro-"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
+        };
         found.retain(|(name, _): &(String, u64)| !own(name));
         found.sort();
         found

@@ -13,4 +13,5 @@ mod chat;
 mod daemon_loop;
 mod dialogue;
 mod real;
+mod ringing;
 mod tidy;

@@ -94,11 +94,16 @@ pub struct Ctx {
     pub work: Work,
     /// What was last answered in this conversation.
     pub last: Option<Answered>,
+    /// How long a snooze is when nobody says.
+    pub snooze: Duration,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
 }
 
 impl Ctx {
+    /// Nine minutes, as clocks have had it since they had gears.
+    pub const SNOOZE: Duration = Duration::from_secs(9 * 60);
+
     /// What a call needs at least; the rest as a process without a daemon and with the default config has it.
     pub fn new(now: jiff::Zoned, dirs: Dirs, index: Arc<Index>, step: Step) -> Ctx {
         Ctx {
@@ -109,8 +114,25 @@ impl Ctx {
             daemon: false,
             work: Work::default(),
             last: None,
+            snooze: Ctx::SNOOZE,
             step,
         }
+    }
+
+    /// Runs work on files away from the threads that everything else shares. `what` is what is being done, for the
+    /// person, should it fail.
+    ///
+    /// # Errors
+    /// Those of the work; `Broken` when it panics.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce(&Ctx) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let ctx = self.clone();
+        tokio::task::spawn_blocking(move || work(&ctx))
+            .await
+            .map_err(|e| ToolError::broken(what, e))?
     }
 }
 
@@ -159,6 +181,11 @@ pub struct Dirs {
     pub calendars: PathBuf,
     /// vdir collections holding VTODOs: `reminders/<list>/<uid>.ics`.
     pub reminders: PathBuf,
+    /// vdir collections holding VTODOs without a time, for shopping and packing: `lists/<list>/<uid>.ics`. A root of their
+    /// own, so that what is to be bought is not among what is to be done.
+    pub lists: PathBuf,
+    /// One vdir collection holding VEVENTs with VALARMs: `alarms/<uid>.ics`.
+    pub alarms: PathBuf,
     /// vdir collections holding vCards: `contacts/<book>/<uid>.vcf`.
     pub contacts: PathBuf,
     /// Markdown files.
@@ -179,6 +206,8 @@ impl Dirs {
         Dirs {
             calendars: root.join("calendars"),
             reminders: root.join("reminders"),
+            lists: root.join("lists"),
+            alarms: root.join("alarms"),
             contacts: root.join("contacts"),
             notes: root.join("notes"),
             memory: root.join("memory"),

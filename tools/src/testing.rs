@@ -24,6 +24,7 @@ pub fn ctx(root: &Path) -> Ctx {
         daemon: true,
         work: crate::Work::default(),
         last: None,
+        snooze: Ctx::SNOOZE,
         step: step(root),
     }
 }

@@ -149,6 +149,15 @@ impl App {
             },
             daemon: self.daemon,
             work: config.calendar.work(),
+            ring: crate::ring::Settings {
+                sound: config.ring.sound,
+                volume: config.ring.volume as f32,
+                length: config.ring.length.get(),
+                snooze: config.ring.snooze.get(),
+                again: config.ring.again.get(),
+                times: config.ring.times,
+                bus: None,
+            },
             journal: self.journal(),
             trace: config
                 .privacy

@@ -18,6 +18,11 @@ pub struct Period(Duration);
 impl Period {
     const MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
+    /// So many seconds.
+    pub const fn seconds(n: u64) -> Period {
+        Period(Duration::from_secs(n))
+    }
+
     /// So many minutes.
     pub const fn minutes(n: u64) -> Period {
         Period(Duration::from_secs(n * 60))

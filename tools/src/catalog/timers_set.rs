@@ -53,7 +53,12 @@ impl Tool for This {
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let timer = timers::set(&ctx.dirs, &ctx.now, length(&args)?, label(&args))?;
+        let (length, label) = (length(&args)?, label(&args));
+        let timer = ctx
+            .blocking("set the timer", move |ctx| {
+                timers::set(&ctx.step, &ctx.dirs, &ctx.now, length, label)
+            })
+            .await?;
         let rings = timer.rings.to_zoned(ctx.now.time_zone().clone());
         let mut say = format!(
             "I started {}. It rings at {}.",
@@ -135,7 +140,9 @@ mod tests {
             set(json!({"duration": "PT45S"})).await,
             "I started a timer for 45 seconds. It rings at 9:30."
         );
-        assert_eq!(crate::system::timers::running(&ctx.dirs).unwrap().len(), 3);
+        assert_eq!(crate::system::timers::all(&ctx.dirs).unwrap().len(), 3);
+        ctx.step.journal().undo(None).unwrap();
+        assert_eq!(crate::system::timers::all(&ctx.dirs).unwrap().len(), 2);
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ mod moment;
 mod rule;
 mod recur;
 mod index;
+mod alarm;
 mod write;
 mod edit;
 mod said;
@@ -24,10 +25,11 @@ use super::{
     store::StoreError,
     vdir::{self, Collection},
 };
+pub use alarm::{Following, Ringing, following, ringing};
 pub use edit::{Change, Scope, remove, update};
 use moment::{Moment, Zones};
 pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
-pub use write::{NewEvent, Person, create, said_rule};
+pub use write::{NewEvent, Person, create, new_uid, said_rule};
 
 /// More events than this in one answer are of no use to anybody.
 const MAX_EVENTS: usize = 10_000;

@@ -28,8 +28,10 @@ pub struct Window {
 
 /// How long an event lasts.
 #[derive(Debug, Clone, Copy)]
-enum Length {
+pub enum Length {
+    /// Whole days.
     Days(i64),
+    /// To the second.
     Exact(SignedDuration),
 }
 
@@ -244,13 +246,16 @@ fn bounds(component: &ICalendarComponent, source: &Source) -> Option<(Moment, Le
     Some((start, length))
 }
 
-struct Starts {
-    starts: Vec<Moment>,
-    trouble: Option<String>,
+/// When a component begins, again and again.
+pub struct Starts {
+    /// Not all of them lie in the window.
+    pub starts: Vec<Moment>,
+    /// What was left out.
+    pub trouble: Option<String>,
 }
 
-/// The starts of a repeating event that may overlap the window.
-fn starts(
+/// The starts of a repeating component that may overlap the window.
+pub fn starts(
     component: &ICalendarComponent,
     source: &Source,
     window: &Window,

@@ -1,0 +1,240 @@
+//! Notifications with buttons (Desktop Notifications Specification 1.2), on a task of their own: a notification server
+//! that hangs delays nothing else.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use futures_util::StreamExt as _;
+use tokio::sync::mpsc;
+use tools::system::rings::Kind;
+use zbus::{Connection, Variant, connection};
+
+use super::{Settings, sound};
+
+/// How long the notification server has for one call.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Commands that may wait; what rings while they are stuck is only heard.
+const QUEUE: usize = 64;
+/// Closed by the person (reason of `NotificationClosed`).
+const DISMISSED: u32 = 2;
+
+/// What the person pressed, and on what.
+#[derive(Debug)]
+pub struct Answer {
+    /// The ring's key.
+    pub key: String,
+    /// The button.
+    pub pressed: Pressed,
+}
+
+/// A button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressed {
+    /// Once more later.
+    Snooze,
+    /// It was heard.
+    Stop,
+}
+
+/// The way to the notifications.
+pub struct Desk {
+    commands: mpsc::Sender<Command>,
+}
+
+enum Command {
+    Show { key: String, text: String, urgency: u8 },
+    Close { key: String },
+}
+
+#[zbus::proxy(
+    interface = "org.freedesktop.Notifications",
+    default_service = "org.freedesktop.Notifications",
+    default_path = "/org/freedesktop/Notifications"
+)]
+trait Notifications {
+    #[expect(clippy::too_many_arguments, reason = "the specification has as many")]
+    fn notify(
+        &self,
+        app_name: &str,
+        replaces_id: u32,
+        app_icon: &str,
+        summary: &str,
+        body: &str,
+        actions: &[&str],
+        hints: HashMap<&str, Variant<'_>>,
+        expire_timeout: i32,
+    ) -> zbus::Result<u32>;
+
+    fn close_notification(&self, id: u32) -> zbus::Result<()>;
+
+    #[zbus(signal)]
+    fn action_invoked(&self, id: u32, action_key: &str) -> zbus::Result<()>;
+
+    #[zbus(signal)]
+    fn notification_closed(&self, id: u32, reason: u32) -> zbus::Result<()>;
+}
+
+impl Desk {
+    /// Starts the task; it ends when the desk and all that it sent are gone.
+    pub fn start(settings: Settings, answers: mpsc::Sender<Answer>) -> Desk {
+        let (commands, inbox) = mpsc::channel(QUEUE);
+        tokio::spawn(run(settings, inbox, answers));
+        Desk { commands }
+    }
+
+    /// Shows a ring, in place of the same one that rang before.
+    pub fn show(&self, key: &str, text: &str, kind: Kind) {
+        let urgency = match kind {
+            Kind::Timer | Kind::Alarm => 2,
+            Kind::Reminder => 1,
+        };
+        let command = Command::Show {
+            key: key.to_owned(),
+            text: text.to_owned(),
+            urgency,
+        };
+        if self.commands.try_send(command).is_err() {
+            tracing::warn!("the notification server does not answer");
+        }
+    }
+
+    /// Takes a notification away, because it was answered elsewhere.
+    pub fn close(&self, key: &str) {
+        let _ = self.commands.try_send(Command::Close { key: key.to_owned() });
+    }
+}
+
+/// A session bus, and what of ours stands on the desktop.
+struct Session {
+    proxy: NotificationsProxy<'static>,
+    actions: ActionInvokedStream,
+    closings: NotificationClosedStream,
+    shown: BTreeMap<u32, String>,
+}
+
+async fn run(settings: Settings, mut inbox: mpsc::Receiver<Command>, answers: mpsc::Sender<Answer>) {
+    let mut session: Option<Session> = None;
+    loop {
+        let answer = match &mut session {
+            None => match inbox.recv().await {
+                Some(command) => {
+                    session = attempt(&settings, None, command).await;
+                    None
+                }
+                None => return,
+            },
+            Some(open) => tokio::select! {
+                command = inbox.recv() => match command {
+                    Some(command) => {
+                        session = attempt(&settings, session.take(), command).await;
+                        None
+                    }
+                    None => return,
+                },
+                action = open.actions.next() => match action {
+                    Some(action) => action.args().ok().and_then(|args| {
+                        let pressed = match args.action_key {
+                            "snooze" => Pressed::Snooze,
+                            _ => Pressed::Stop,
+                        };
+                        open.shown.remove(&args.id).map(|key| Answer { key, pressed })
+                    }),
+                    None => {
+                        session = None;
+                        None
+                    }
+                },
+                closing = open.closings.next() => match closing {
+                    Some(closing) => closing.args().ok().and_then(|args| {
+                        let key = open.shown.remove(&args.id)?;
+                        let pressed = Pressed::Stop;
+                        (args.reason == DISMISSED).then_some(Answer { key, pressed })
+                    }),
+                    None => {
+                        session = None;
+                        None
+                    }
+                },
+            },
+        };
+        if let Some(answer) = answer
+            && answers.send(answer).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Carries out a command, over a new connection where there is none. Gives back what can be used again.
+async fn attempt(settings: &Settings, session: Option<Session>, command: Command) -> Option<Session> {
+    let work = async {
+        let mut session = match session {
+            Some(session) => session,
+            None => connect(settings).await?,
+        };
+        session.carry_out(settings, command).await?;
+        zbus::Result::Ok(session)
+    };
+    match tokio::time::timeout(2 * PATIENCE, work).await {
+        Ok(Ok(session)) => Some(session),
+        Ok(Err(error)) => {
+            tracing::info!(%error, "no desktop notification");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("the notification server does not answer");
+            None
+        }
+    }
+}
+
+async fn connect(settings: &Settings) -> zbus::Result<Session> {
+    let connection: Connection = match &settings.bus {
+        Some(address) => connection::Builder::address(address.as_str()).build().await?,
+        None => Connection::session().await?,
+    };
+    let proxy = NotificationsProxy::new(&connection).await?;
+    Ok(Session {
+        actions: proxy.receive_action_invoked().await?,
+        closings: proxy.receive_notification_closed().await?,
+        shown: BTreeMap::new(),
+        proxy,
+    })
+}
+
+impl Session {
+    async fn carry_out(&mut self, settings: &Settings, command: Command) -> zbus::Result<()> {
+        let id_of = |shown: &BTreeMap<u32, String>, key: &str| {
+            let mut shown = shown.iter();
+            shown.find(|(_, k)| *k == key).map(|(id, _)| *id)
+        };
+        match command {
+            Command::Show { key, text, urgency } => {
+                let replaces = id_of(&self.shown, &key).unwrap_or(0);
+                let mut hints = HashMap::from([("urgency", Variant::from(urgency))]);
+                // Where we have nothing to play it with, the server may have.
+                if settings.sound && !sound::has_player() {
+                    hints.insert("sound-name", Variant::from("alarm-clock-elapsed"));
+                }
+                let minutes = settings.snooze.as_secs().div_ceil(60);
+                let snooze = format!("Snooze {minutes} min");
+                let actions = ["snooze", snooze.as_str(), "stop", "Stop"];
+                // The text is the title, which no server takes for markup; 0 keeps it until it is closed.
+                let notify =
+                    self.proxy
+                        .notify("Tiro", replaces, "alarm-symbolic", &text, "", &actions, hints, 0);
+                let id = notify.await?;
+                self.shown.insert(id, key);
+            }
+            Command::Close { key } => {
+                if let Some(id) = id_of(&self.shown, &key) {
+                    self.shown.remove(&id);
+                    self.proxy.close_notification(id).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! The sound of a ring: two short tones, made here, played by a player that the machine has.
+
+use std::{f32::consts::TAU, io::Write as _, process::Stdio, time::Duration};
+
+use tokio::process::Command;
+
+/// Players of WAV files, the likeliest first: PipeWire, PulseAudio, ALSA, macOS, GNOME.
+const PLAYERS: [(&str, &[&str]); 5] = [
+    ("pw-play", &[]),
+    ("paplay", &[]),
+    ("aplay", &["-q"]),
+    ("afplay", &[]),
+    ("canberra-gtk-play", &["-f"]),
+];
+
+/// Samples a second: enough for these tones.
+const RATE: u32 = 16_000;
+/// Two beeps of an octave and silence make a bar.
+const BAR: f32 = 1.2;
+const BEEPS: [(f32, f32); 2] = [(0.0, 880.0), (0.25, 1318.5)];
+const BEEP: f32 = 0.18;
+/// A tone that starts at once clicks.
+const RAMP: f32 = 0.015;
+/// No sound is longer, whatever the config says.
+const LONGEST: Duration = Duration::from_secs(300);
+/// How much longer than its file a player may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Plays the tones for a while; the player ends with the task. A machine without a player stays silent.
+pub async fn play(length: Duration, volume: f32) {
+    let length = length.min(LONGEST);
+    let file = tokio::task::spawn_blocking(move || {
+        let mut file = tempfile::Builder::new()
+            .prefix("tiro-")
+            .suffix(".wav")
+            .tempfile()?;
+        file.write_all(&wav(length.as_secs_f32(), volume))?;
+        std::io::Result::Ok(file.into_temp_path())
+    });
+    let path = match file.await {
+        Ok(Ok(path)) => path,
+        Ok(Err(error)) => return tracing::warn!(%error, "the sound could not be written"),
+        Err(error) => return tracing::error!(%error, "the sound could not be made"),
+    };
+    for (player, arguments) in PLAYERS {
+        let child = Command::new(player)
+            .args(arguments)
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn();
+        let Ok(mut child) = child else {
+            continue;
+        };
+        match tokio::time::timeout(length + PATIENCE, child.wait()).await {
+            Ok(Ok(status)) if status.success() => return,
+            // It is there, and its server is not; another may do.
+            Ok(_) => tracing::debug!(player, "the player failed"),
+            Err(_) => {
+                tracing::warn!(player, "the player does not end");
+                let _ = child.kill().await;
+                return;
+            }
+        }
+    }
+    tracing::info!("no player for the sound");
+}
+
+/// Whether the machine has a player.
+pub fn has_player() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| PLAYERS.iter().any(|(name, _)| folder.join(name).is_file()))
+}
+
+/// The tones as a WAV file: 16 bit, one channel.
+fn wav(seconds: f32, volume: f32) -> Vec<u8> {
+    let count = (seconds * RATE as f32) as u32;
+    let bytes = count * 2;
+    let mut out = Vec::with_capacity(44 + bytes as usize);
+    out.extend_from_slice(b"RIFF");
+    out.extend_from_slice(&(36 + bytes).to_le_bytes());
+    out.extend_from_slice(b"WAVEfmt ");
+    out.extend_from_slice(&16u32.to_le_bytes());
+    out.extend_from_slice(&1u16.to_le_bytes());
+    out.extend_from_slice(&1u16.to_le_bytes());
+    out.extend_from_slice(&RATE.to_le_bytes());
+    out.extend_from_slice(&(RATE * 2).to_le_bytes());
+    out.extend_from_slice(&2u16.to_le_bytes());
+    out.extend_from_slice(&16u16.to_le_bytes());
+    out.extend_from_slice(b"data");
+    out.extend_from_slice(&bytes.to_le_bytes());
+    for n in 0..count {
+        let value = sample(n as f32 / RATE as f32) * volume.clamp(0.0, 1.0);
+        out.extend_from_slice(&((value * f32::from(i16::MAX)) as i16).to_le_bytes());
+    }
+    out
+}
+
+fn sample(time: f32) -> f32 {
+    let at = time % BAR;
+    let beeps = BEEPS.iter().map(|(start, pitch)| {
+        let since = at - start;
+        if !(0.0..BEEP).contains(&since) {
+            return 0.0;
+        }
+        let ramp = (since / RAMP).min((BEEP - since) / RAMP).min(1.0);
+        (TAU * pitch * since).sin() * ramp
+    });
+    beeps.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tones_are_a_wav_file_as_long_and_as_loud_as_asked() {
+        #[track_caller]
+        fn check(seconds: f32, volume: f32) {
+            let bytes = wav(seconds, volume);
+            let reader = hound::WavReader::new(&bytes[..]).unwrap();
+            assert_eq!((reader.spec().sample_rate, reader.spec().channels), (RATE, 1));
+            let samples: Vec<i16> = reader.into_samples().map(Result::unwrap).collect();
+            assert_eq!(samples.len(), (seconds * RATE as f32) as usize);
+            let peak = samples
+                .iter()
+                .map(|s| f32::from(s.unsigned_abs()))
+                .fold(0.0, f32::max);
+            let peak = peak / f32::from(i16::MAX);
+            assert!((peak - volume.clamp(0.0, 1.0)).abs() < 0.05, "{volume}: {peak}");
+            assert_eq!(samples.first(), Some(&0), "it does not click");
+        }
+        check(1.2, 0.6);
+        check(3.0, 1.0);
+        check(1.2, 0.0);
+        check(1.2, 7.0);
+    }
+
+    #[tokio::test]
+    async fn a_sound_that_is_stopped_leaves_no_player() {
+        // Also where there is no player this comes to its end.
+        let playing = tokio::spawn(play(Duration::from_millis(100), 0.0));
+        let done = tokio::time::timeout(Duration::from_secs(30), playing).await;
+        done.expect("it ends").unwrap();
+    }
+}

@@ -1,0 +1,180 @@
+//! Which of several things somebody means: by name, also misheard, by place in the list, all of them, or the only one.
+
+use super::{heard, plain};
+use crate::contract::ToolError;
+
+/// As many candidates are read out in a question.
+const MAX_ASKED: usize = 5;
+
+/// How things of one kind are talked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// "timer".
+    pub one: &'static str,
+    /// "timers".
+    pub many: &'static str,
+}
+
+/// The one that is meant. Where nothing was said it is the only one there is.
+///
+/// # Errors
+/// `Tell`: there is none, none of that name, or several: then it asks which, `describe` telling them apart.
+pub fn one<'a, T>(
+    said: &str,
+    kind: Kind,
+    items: &'a [T],
+    name: impl Fn(&T) -> &str,
+    describe: impl Fn(&T) -> String,
+) -> Result<&'a T, ToolError> {
+    let wanted = bare(said, kind);
+    let which = |some: &mut dyn Iterator<Item = &T>| {
+        let names: Vec<String> = some.take(MAX_ASKED).map(&describe).collect();
+        ToolError::tell(format!("Which {}: {}?", kind.one, plain::listed(&names, "or")))
+    };
+    if items.is_empty() {
+        return Err(ToolError::tell(format!("There are no {}.", kind.many)));
+    }
+    if wanted.is_empty() {
+        return match items {
+            [only] => Ok(only),
+            several => Err(which(&mut several.iter())),
+        };
+    }
+    let exact: Vec<&T> = items
+        .iter()
+        .filter(|item| bare(name(item), kind) == wanted)
+        .collect();
+    match exact[..] {
+        [only] => return Ok(only),
+        [] => {}
+        _ => return Err(which(&mut exact.into_iter())),
+    }
+    if let Some(item) = place(&wanted, items.len()).and_then(|at| items.get(at)) {
+        return Ok(item);
+    }
+    let found = heard::pick(&wanted, items, |item| vec![(name(item), 1.0)]);
+    match (heard::contenders(&found), found.first()) {
+        (1, Some((_, item))) => Ok(item),
+        (0, _) | (_, None) => {
+            let names: Vec<String> = items.iter().take(MAX_ASKED).map(&describe).collect();
+            let more = if items.len() > MAX_ASKED {
+                ", among others"
+            } else {
+                ""
+            };
+            Err(ToolError::tell(format!(
+                "There is no {} called \"{}\". There is {}{more}.",
+                kind.one,
+                plain::one_line(said, 60),
+                plain::listed(&names, "and")
+            )))
+        }
+        (several, _) => Err(which(&mut found.iter().take(several).map(|(_, item)| *item))),
+    }
+}
+
+/// Whether all of them are meant: "all", "all my timers", "everything".
+pub fn is_all(said: &str, kind: Kind) -> bool {
+    const FILLING: [&str; 6] = ["of", "them", "my", "the", "ones", "these"];
+    let said = said.to_lowercase();
+    let words: Vec<&str> = said
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty() && !FILLING.contains(w) && *w != kind.one && *w != kind.many)
+        .collect();
+    matches!(words[..], ["all" | "every" | "everything" | "both" | "each"])
+}
+
+/// What is left of a name without the words around it: "my egg timer" is "egg", "that one" is nothing.
+pub fn bare(said: &str, kind: Kind) -> String {
+    const BEFORE: [&str; 14] = [
+        "my", "the", "that", "this", "it", "a", "an", "called", "named", "current", "for", "about", "of",
+        "to",
+    ];
+    let said = plain::one_line(said, 200).to_lowercase();
+    let mut words: Vec<&str> = said.split_whitespace().collect();
+    let is_kind = |word: &str| word == kind.one || word == kind.many;
+    while words.first().is_some_and(|w| BEFORE.contains(w) || is_kind(w)) {
+        words.remove(0);
+    }
+    while words.last().is_some_and(|w| is_kind(w) || *w == "one") {
+        words.pop();
+    }
+    words.join(" ").trim_end_matches(['.', '!', '?']).to_owned()
+}
+
+/// "the second", "the last item": a place in the list, from 0.
+fn place(wanted: &str, count: usize) -> Option<usize> {
+    const PLACES: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
+    let mut words = wanted.split_whitespace();
+    let word = words.next()?;
+    if !words.all(|w| matches!(w, "item" | "entry" | "row" | "thing" | "on" | "list" | "of")) {
+        return None;
+    }
+    match word {
+        "last" => count.checked_sub(1),
+        _ => PLACES.iter().position(|p| *p == word).filter(|at| *at < count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Kind = Kind {
+        one: "timer",
+        many: "timers",
+    };
+
+    #[track_caller]
+    fn check(said: &str, items: &[&str], expect: &str) {
+        let found = match one(said, KIND, items, |i| i, |i| (*i).to_owned()) {
+            Ok(item) => (*item).to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expect, "{said:?}");
+    }
+
+    #[test]
+    fn what_is_said_finds_what_is_meant_or_asks() {
+        let three = ["eggs", "pasta", "laundry room"];
+        check("", &["eggs"], "eggs");
+        check("that timer", &["eggs"], "eggs");
+        check("", &three, "Which timer: eggs, pasta or laundry room?");
+        check("the eggs timer", &three, "eggs");
+        check("Pasta.", &three, "pasta");
+        check("the timer for the eggs", &three, "eggs");
+        check("paster", &three, "pasta");
+        check("laundry", &three, "laundry room");
+        check("the second one", &three, "pasta");
+        check("the last item", &three, "laundry room");
+        check(
+            "bread",
+            &three,
+            "There is no timer called \"bread\". There is eggs, pasta and laundry room.",
+        );
+        check("anything", &[], "There are no timers.");
+        check("eggs", &["eggs", "Eggs"], "Which timer: eggs or Eggs?");
+        check(
+            "sixth",
+            &three,
+            "There is no timer called \"sixth\". There is eggs, pasta and laundry room.",
+        );
+    }
+
+    #[test]
+    fn all_is_all_of_this_kind_only() {
+        for said in [
+            "all",
+            "all of them",
+            "all my timers",
+            "everything",
+            "both",
+            "every timer",
+        ] {
+            assert!(is_all(said, KIND), "{said}");
+        }
+        for said in ["", "all the eggs", "every monday", "the timer", "allison"] {
+            assert!(!is_all(said, KIND), "{said}");
+        }
+    }
+}
