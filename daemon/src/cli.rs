@@ -13,6 +13,7 @@ pub mod call;
 pub mod undo;
 pub mod models;
 pub mod status;
+pub mod sync;
 pub mod doctor;
 pub mod config;
 pub mod completions;
@@ -105,6 +106,8 @@ pub enum Verb {
         #[command(subcommand)]
         verb: models::ModelsVerb,
     },
+    /// Bring calendars, to-do lists and contacts in step with the accounts in the config.
+    Sync(SyncArgs),
     /// How the daemon is.
     Status {
         /// Print it as JSON.
@@ -151,6 +154,19 @@ pub struct AskArgs {
     /// Answer yes to every question.
     #[arg(long)]
     pub yes: bool,
+}
+
+/// Arguments of `tiro sync`.
+#[derive(Debug, Args)]
+pub struct SyncArgs {
+    /// Only these accounts.
+    pub accounts: Vec<String>,
+    /// Go on with this account although one side is empty all at once, and empty the other.
+    #[arg(long, value_name = "ACCOUNT")]
+    pub force: Vec<String>,
+    /// Print {"accounts":[{"account","collections","error","offline"}]}.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `tiro discover`.
@@ -235,6 +251,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Undo { step, json } => undo::undo(&app, step, json).await,
         Verb::History { json, limit } => undo::history(&app, limit, json).await,
         Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,
+        Verb::Sync(args) => sync::run(&app, &args).await,
         Verb::Status { json } => status::run(&app, json).await,
         Verb::World { file } => world::run(&app, &file),
         Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => Ok(ExitCode::SUCCESS),

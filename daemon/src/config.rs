@@ -11,7 +11,7 @@ mod values;
 pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
-pub use values::{Folder, Language, Period, Weights};
+pub use values::{AccountName, FilePath, Folder, Language, Period, ServerUrl, Weights};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,8 @@ section! {
         memory: Memory = Memory::default(),
         /// Your mail.
         mail: Mail = Mail::default(),
+        /// Servers that hold some of this.
+        accounts: Accounts = Accounts::default(),
         /// The programs that Tiro can open.
         applications: Applications = Applications::default(),
         /// The two programs that run the models.
@@ -293,6 +295,47 @@ section! {
     Mail {
         /// A Maildir.
         dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// Servers that hold some of this.
+    Accounts {
+        /// Calendars, to-do lists and address books on servers (CalDAV and CardDAV), kept in step with folders here.
+        /// Each is a table of its own that begins with [[accounts.dav]].
+        #[schemars(length(max = 20))]
+        dav: Vec<DavAccount> = Vec::new(),
+    }
+}
+
+section! {
+    /// One CalDAV or CardDAV account. Without a command or a file for the password, the Secret Service is asked for
+    /// it, by the attributes service = "tiro" and account = the name.
+    DavAccount {
+        /// What you call it.
+        name: AccountName = AccountName::default(),
+        /// Where the server is. Plain http is for a server on your own machine or network.
+        url: ServerUrl = ServerUrl::default(),
+        /// Your name on the server.
+        #[schemars(length(max = 500))]
+        user: String = String::new(),
+        /// A command that prints the password, such as "pass show dav".
+        #[schemars(length(max = 2000))]
+        password_command: String = String::new(),
+        /// A file with the password, which nobody but you may read.
+        password_file: FilePath = FilePath::default(),
+        /// A command that prints an access token, for servers that take one instead of a name and a password.
+        #[schemars(length(max = 2000))]
+        token_command: String = String::new(),
+        /// Whether calendars and to-do lists are kept in step.
+        calendars: bool = true,
+        /// Whether address books are kept in step.
+        contacts: bool = true,
+        /// Names of the calendars and address books to keep in step; an empty list means all.
+        #[schemars(length(max = 100))]
+        collections: Vec<String> = Vec::new(),
+        /// How often the server is asked; "0s" leaves that to `tiro sync`.
+        interval: Period = Period::minutes(15),
     }
 }
 

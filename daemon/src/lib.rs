@@ -15,6 +15,7 @@ pub mod room;
 pub mod run;
 pub mod status;
 pub mod ring;
+pub mod dav;
 pub mod bus;
 pub mod cli;
 pub mod config;

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::mpsc,
+    sync::{mpsc, watch},
 };
 
 use super::app::App;
 use crate::{
-    bus,
+    bus, dav,
     reply::say_aside,
     run::{Daemon, Event},
 };
@@ -17,11 +17,14 @@ use crate::{
 /// Runs until SIGTERM or Ctrl-C, and then until a write that has begun is finished.
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     app.paths.create()?;
+    let accounts = dav::accounts(&app.config)?;
     let socket = app.paths.socket()?;
     let listener = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
     let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(listener, events.clone()));
+    let (end, ended) = watch::channel(false);
+    let synchronising = tokio::spawn(dav::keep_in_step(accounts, app.config.dirs(&app.paths), ended));
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = tokio::spawn(async move {
         tokio::select! {
@@ -33,6 +36,8 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     say_aside(&format!("Tiro listens on {}.", socket.display()));
     daemon.run(inbox).await;
     serving.abort();
+    let _ = end.send(true);
+    let _ = synchronising.await;
     stopping.abort();
     // The next daemon would replace it, but a client should not try a socket that nobody answers.
     let _ = std::fs::remove_file(&socket);

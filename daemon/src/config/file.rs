@@ -193,11 +193,54 @@ impl Check<'_> {
             };
             let (line, _) = self.place(name.span().start);
             self.lines.insert(key.path(), line);
+            if let (fields @ [_, ..], DeValue::Array(tables)) = (&key.fields()[..], value.get_ref()) {
+                let before = self.problems.len();
+                for table in tables.iter() {
+                    match table.get_ref() {
+                        DeValue::Table(entries) => self.table(key, fields, entries),
+                        _ => self.problem(table.span(), format!("{} takes {}.", key.path(), key.allowed())),
+                    }
+                }
+                // What is wrong inside was said; what is left is their number.
+                if self.problems.len() > before {
+                    continue;
+                }
+            }
             if !fits(key, value.get_ref()) {
                 let given = excerpt(self.text.get(value.span()).unwrap_or_default());
                 self.problem(
                     value.span(),
                     format!("{} is {given}, and should be {}.", key.path(), key.allowed()),
+                );
+            }
+        }
+    }
+
+    /// One table of a key that takes several, such as an account.
+    fn table(&mut self, key: &Key, fields: &[Key], entries: &DeTable<'_>) {
+        for (name, value) in entries {
+            let Some(field) = fields.iter().find(|field| field.name == name.get_ref().as_ref()) else {
+                let names = fields.iter().map(|field| field.name.as_str());
+                let hint =
+                    hint(name.get_ref(), names, |n| format!("Did you mean {n}?")).unwrap_or_else(|| {
+                        let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+                        format!("It has: {}.", names.join(", "))
+                    });
+                self.problem(
+                    name.span(),
+                    format!("[[{}]] has no key {}. {hint}", key.path(), name.get_ref()),
+                );
+                continue;
+            };
+            let Some(json) = json(value.get_ref()) else {
+                continue;
+            };
+            let alone = serde_json::json!({ &key.section: { &key.name: [{ &field.name: &json }] } });
+            if !field.within_bounds(&json) || Config::deserialize(alone).is_err() {
+                let given = excerpt(self.text.get(value.span()).unwrap_or_default());
+                self.problem(
+                    value.span(),
+                    format!("{} is {given}, and should be {}.", field.path(), field.allowed()),
                 );
             }
         }
@@ -238,12 +281,14 @@ impl Check<'_> {
 
 /// Whether a value may stand at a key: a config that says nothing else must take it, inside the key's bounds.
 fn fits(key: &Key, value: &DeValue<'_>) -> bool {
-    let spanned = toml::Spanned::new(0..0, value.clone());
-    let Ok(value) = serde_json::Value::deserialize(toml::de::ValueDeserializer::from(spanned)) else {
-        return false;
-    };
+    let Some(value) = json(value) else { return false };
     let alone = serde_json::json!({ &key.section: { &key.name: &value } });
     key.within_bounds(&value) && Config::deserialize(alone).is_ok()
+}
+
+fn json(value: &DeValue<'_>) -> Option<serde_json::Value> {
+    let spanned = toml::Spanned::new(0..0, value.clone());
+    serde_json::Value::deserialize(toml::de::ValueDeserializer::from(spanned)).ok()
 }
 
 fn hint<'n>(

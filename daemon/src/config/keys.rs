@@ -51,6 +51,12 @@ pub(super) fn render(entry: impl Fn(&Key) -> (String, String), words: bool) -> S
         if words {
             comment(&mut text, &key.words);
             comment(&mut text, &format!("Allowed: {}.", key.allowed()));
+            for field in key.fields() {
+                comment(
+                    &mut text,
+                    &format!("{}: {} Allowed: {}.", field.name, field.words, field.allowed()),
+                );
+            }
         }
         let (value, remark) = entry(key);
         let gap = if remark.is_empty() { "" } else { "  # " };
@@ -85,6 +91,13 @@ impl Key {
             _ => String::new(),
         };
         match self.kind() {
+            "array" if !self.fields().is_empty() => {
+                format!(
+                    "tables [[{}]]{}",
+                    self.path(),
+                    self.at_most("maxItems", " of at most ", "")
+                )
+            }
             "integer" => format!("a whole number{range}"),
             "number" => format!("a number{range}"),
             "boolean" => "true or false".to_owned(),
@@ -123,6 +136,21 @@ impl Key {
             .unwrap_or("string")
     }
 
+    /// The keys of each table, for a key that takes a list of tables.
+    pub fn fields(&self) -> Vec<Key> {
+        let items = self.schema.get("items").unwrap_or(&Value::Null);
+        let fields = items["properties"].as_object().cloned().unwrap_or_default();
+        let field = |(name, field): (String, Value)| Key {
+            section: self.path(),
+            about: text(items, "description"),
+            words: text(&field, "description"),
+            default: field["default"].clone(),
+            schema: field.as_object().cloned().unwrap_or_default(),
+            name,
+        };
+        fields.into_iter().map(field).collect()
+    }
+
     fn at_most(&self, bound: &str, before: &str, after: &str) -> String {
         self.schema
             .get(bound)
@@ -136,7 +164,6 @@ fn collect() -> Vec<Key> {
         .into_generator()
         .into_root_schema_for::<Config>()
         .to_value();
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let members = |value: &Value| value["properties"].as_object().cloned().unwrap_or_default();
     let mut keys = Vec::new();
     for (section, schema) in members(&schema) {
@@ -152,6 +179,10 @@ fn collect() -> Vec<Key> {
         }
     }
     keys
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
 }
 
 /// Words as comment lines; line breaks of the source are only breaks of the source.
@@ -175,7 +206,9 @@ mod tests {
     #[test]
     fn every_key_has_words_a_default_and_bounds() {
         assert!(keys().len() > 30);
-        for key in keys() {
+        let fields = keys().iter().flat_map(Key::fields).collect::<Vec<_>>();
+        assert!(fields.len() >= 10, "the keys of accounts are missing");
+        for key in keys().iter().chain(&fields) {
             let path = key.path();
             assert!(
                 key.about.ends_with('.') && key.words.ends_with('.'),

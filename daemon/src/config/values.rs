@@ -1,4 +1,4 @@
-//! Kinds of value that TOML does not have: periods, folders, weights.
+//! Kinds of value that TOML does not have: periods, folders, weights, names of accounts, addresses of servers.
 
 use std::{
     fmt,
@@ -115,6 +115,36 @@ impl fmt::Display for Folder {
     }
 }
 
+/// A file: an absolute path or one that starts with "~/"; empty means none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FilePath(String);
+
+impl FilePath {
+    /// Where it is, if it was set.
+    pub fn path(&self) -> Option<PathBuf> {
+        (!self.0.is_empty()).then(|| expand(&self.0))
+    }
+}
+
+impl FromStr for FilePath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FilePath, String> {
+        if text.is_empty() || rooted(text) {
+            Ok(FilePath(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not {FILE_PATH}"))
+        }
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Which weights to load: an id that `models.toml` knows, or a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -197,8 +227,72 @@ impl fmt::Display for Language {
     }
 }
 
+/// What the person calls an account: a part of names of files, so letters, digits and `-` only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AccountName(String);
+
+impl AccountName {
+    /// As it was written; empty when it was not.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AccountName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AccountName, String> {
+        let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if (1..=32).contains(&text.len()) && text.bytes().all(fine) && !text.starts_with('-') {
+            Ok(AccountName(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not {ACCOUNT_NAME}"))
+        }
+    }
+}
+
+impl fmt::Display for AccountName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ServerUrl(String);
+
+impl ServerUrl {
+    /// As it was written; empty when it was not.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ServerUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ServerUrl, String> {
+        match tools::system::dav::Account::place(text) {
+            Ok(_) => Ok(ServerUrl(text.to_owned())),
+            Err(_) => Err(format!("{text:?} is not {SERVER_URL}")),
+        }
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const ACCOUNT_NAME: &str = r#"up to 32 lower-case letters, digits and "-""#;
+const SERVER_URL: &str =
+    r#"an address such as "https://dav.example.com/", without user name and password in it"#;
 const PERIOD: &str = r#"a length of time such as "90s", "10m", "2h" or "90d""#;
 const FOLDER: &str = r#"a folder that starts with "/" or "~/", or "" for the usual place"#;
+const FILE_PATH: &str = r#"a file that starts with "/" or "~/", or "" for none"#;
 const WEIGHTS: &str = r#"an id from `tiro models list`, or a file that starts with "/" or "~/""#;
 
 const LANGUAGE: &str = r#"a language code such as "en", or "auto""#;
@@ -237,6 +331,9 @@ text_value! {
     Folder: FOLDER;
     Weights: WEIGHTS;
     Language: LANGUAGE;
+    FilePath: FILE_PATH;
+    AccountName: ACCOUNT_NAME;
+    ServerUrl: SERVER_URL;
 }
 
 /// Whether a path leads to the same place from every working directory.

@@ -131,8 +131,8 @@ fn real_radicale_both_ways_with_events_todos_and_contacts() {
     let Some(server) = Radicale::start() else { return };
     server.calendar("Work");
     server.book("Friends");
-    server.put("/ada/work/a.ics", &event("a", "Standup"));
-    server.put("/ada/work/t.ics", &todo("t", "Buy milk"));
+    server.put("/ada/office/a.ics", &event("a", "Standup"));
+    server.put("/ada/office/t.ics", &todo("t", "Buy milk"));
     server.put("/ada/friends/ada.vcf", &card("c1", "Ada Lovelace"));
     let home = Home::new();
 
@@ -155,18 +155,18 @@ fn real_radicale_both_ways_with_events_todos_and_contacts() {
         (second["home-work"].pushed, second["home-work"].removed_there),
         (3, 1)
     );
-    assert!(server.get("/ada/work/a.ics").unwrap().contains("Standup moved"));
+    assert!(server.get("/ada/office/a.ics").unwrap().contains("Standup moved"));
     assert!(
         server
-            .get("/ada/work/new%20one.ics")
+            .get("/ada/office/new%20one.ics")
             .unwrap()
             .contains("X-FOREIGN;X-P=1:kept")
     );
     assert!(server.get("/ada/friends/bob.vcf").unwrap().contains("FN:Bob"));
-    assert_eq!(server.get("/ada/work/t.ics"), None);
+    assert_eq!(server.get("/ada/office/t.ics"), None);
 
     server.put("/ada/friends/ada.vcf", &card("c1", "Ada King"));
-    assert_eq!(server.ask("DELETE", "/ada/work/a.ics", &[], "").status, 200);
+    assert_eq!(server.ask("DELETE", "/ada/office/a.ics", &[], "").status, 200);
     let third = home.good(&server);
     assert_eq!(
         (third["home-friends"].pulled, third["home-work"].removed_here),
@@ -184,7 +184,7 @@ fn real_radicale_both_ways_with_events_todos_and_contacts() {
 fn real_radicale_two_clients_change_the_same_and_keep_both() {
     let Some(server) = Radicale::start() else { return };
     server.calendar("Work");
-    server.put("/ada/work/a.ics", &event("a", "Old"));
+    server.put("/ada/office/a.ics", &event("a", "Old"));
     let (one, two) = (Home::new(), Home::new());
     one.good(&server);
     two.good(&server);
@@ -204,7 +204,7 @@ fn real_radicale_two_clients_change_the_same_and_keep_both() {
     // The guard itself, and a change that comes between our listing and our writing.
     let stale = server.ask(
         "PUT",
-        "/ada/work/a.ics",
+        "/ada/office/a.ics",
         &[("If-Match", "\"stale\"")],
         &event("a", "x"),
     );
@@ -212,7 +212,7 @@ fn real_radicale_two_clients_change_the_same_and_keep_both() {
     let hasty = Between {
         http: server.http(),
         method: "PUT",
-        act: &|| server.put("/ada/work/a.ics", &event("a", "By a third")),
+        act: &|| server.put("/ada/office/a.ics", &event("a", "By a third")),
         left: AtomicUsize::new(0),
     };
     one.write("calendars/home-work/a.ics", &event("a", "By one again"));
@@ -233,7 +233,7 @@ fn real_radicale_offline_changes_go_out_later() {
         return;
     };
     server.calendar("Work");
-    server.put("/ada/work/a.ics", &event("a", "A"));
+    server.put("/ada/office/a.ics", &event("a", "A"));
     let home = Home::new();
     home.good(&server);
     server.down();
@@ -263,7 +263,7 @@ fn real_radicale_killed_at_every_request_and_resumed() {
     // More cuts than a run of this size has requests, so that each of them is hit.
     for n in 0..10 {
         server.put(
-            &format!("/ada/work/t{n}.ics"),
+            &format!("/ada/office/t{n}.ics"),
             &event(&format!("t{n}"), &format!("There {n:02}")),
         );
         home.write(
@@ -317,7 +317,7 @@ fn real_radicale_killed_at_every_request_and_resumed() {
 fn real_radicale_refuses_and_tokens_end() {
     let Some(server) = Radicale::start() else { return };
     server.calendar("Work");
-    server.put("/ada/work/a.ics", &event("a", "A"));
+    server.put("/ada/office/a.ics", &event("a", "A"));
     let home = Home::new();
     home.good(&server);
     let wrong = Login::Basic {
@@ -333,8 +333,8 @@ fn real_radicale_refuses_and_tokens_end() {
     );
     // The server forgets what our token meant.
     fs::remove_dir_all(server.storage("work").join(".Radicale.cache")).unwrap();
-    server.put("/ada/work/b.ics", &event("b", "B"));
-    assert_eq!(server.ask("DELETE", "/ada/work/a.ics", &[], "").status, 200);
+    server.put("/ada/office/b.ics", &event("b", "B"));
+    assert_eq!(server.ask("DELETE", "/ada/office/a.ics", &[], "").status, 200);
     let synced = home.good(&server);
     assert_eq!(
         (synced["home-work"].pulled, synced["home-work"].removed_here),
@@ -371,7 +371,7 @@ fn real_radicale_collection_that_may_not_be_changed() {
 fn real_radicale_broken_items_hide_no_others() {
     let Some(server) = Radicale::start() else { return };
     server.calendar("Work");
-    server.put("/ada/work/good.ics", &event("g", "Good"));
+    server.put("/ada/office/good.ics", &event("g", "Good"));
     // XML cannot carry this character, so the answer for all of them breaks on it.
     fs::write(server.storage("work").join("odd.ics"), event("o", "Odd\u{b}")).unwrap();
     fs::write(
@@ -398,7 +398,7 @@ fn real_radicale_two_thousand_items() {
         .unwrap();
     }
     // Files that were put there behind its back are read by Radicale one by one, once; that is not our time.
-    server.warm("/ada/work/");
+    server.warm("/ada/office/");
     let home = Home::new();
     let begun = Instant::now();
     let synced = home.good(&server);

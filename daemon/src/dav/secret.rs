@@ -1,0 +1,269 @@
+//! Passwords: from a command, from a file that nobody else may read, or from the Secret Service. None is ever logged.
+
+use std::{
+    collections::HashMap, fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path, process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail, ensure};
+use tokio::{io::AsyncReadExt as _, process::Command};
+use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Variant};
+
+/// No password and no token is longer.
+const MAX: u64 = 64 * 1024;
+
+/// What a command prints on its first line.
+///
+/// # Errors
+/// When it cannot be started, fails, takes too long, or prints nothing or too much.
+pub async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String> {
+    let words = shell_words::split(line).context("its quotes do not match")?;
+    let (program, arguments) = words.split_first().context("it is empty")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        // What it says there may be a question for a terminal that nobody sees, or the password itself.
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{program} cannot be started"))?;
+    let out = child.stdout.take().context("its output cannot be read")?;
+    let work = async {
+        let mut bytes = Vec::new();
+        out.take(MAX + 1).read_to_end(&mut bytes).await?;
+        ensure!(bytes.len() as u64 <= MAX, "{program} printed too much");
+        let status = child.wait().await?;
+        ensure!(status.success(), "{program} ended with {status}");
+        first_line(bytes).with_context(|| format!("{program} printed no password"))
+    };
+    let done = tokio::time::timeout(patience, work).await;
+    if done.is_err() {
+        // Waits for its end too, so that nothing of it is left.
+        child.kill().await?;
+    }
+    done.unwrap_or_else(|_| bail!("{program} took longer than {} s", patience.as_secs()))
+}
+
+/// The first line of a file that belongs to us and that nobody else may read.
+///
+/// # Errors
+/// When it is not there, is somebody else's, others may read it, or it is empty or too large.
+pub fn of_file(path: &Path) -> anyhow::Result<String> {
+    let shown = path.display();
+    // Asked before opening: opening a named pipe would wait for somebody to write into it.
+    let meta = fs::metadata(path).with_context(|| format!("{shown} cannot be read"))?;
+    ensure!(meta.is_file(), "{shown} is not a file");
+    let file = fs::File::open(path).with_context(|| format!("{shown} cannot be read"))?;
+    // Of the file that is open, which may be another than the one that was asked about.
+    let meta = file.metadata()?;
+    ensure!(
+        meta.uid() == rustix::process::geteuid().as_raw(),
+        "{shown} belongs to somebody else"
+    );
+    ensure!(
+        meta.mode() & 0o077 == 0,
+        "{shown} can be read by others. Run `chmod 600 {shown}`"
+    );
+    let mut bytes = Vec::new();
+    file.take(MAX + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= MAX, "{shown} is too large for a password");
+    first_line(bytes).with_context(|| format!("{shown} holds no password"))
+}
+
+/// What the Secret Service keeps for this account.
+///
+/// # Errors
+/// When there is no bus, no such service, no such password, or it is locked.
+pub async fn of_service(account: &str) -> anyhow::Result<String> {
+    let bus = Connection::session()
+        .await
+        .context("there is no session bus; set password_command or password_file instead")?;
+    ask(&bus, account).await
+}
+
+/// The Secret Service API, draft 0.2: OpenSession, SearchItems, GetSecret. The session is plain, since the bus is
+/// this person's own.
+async fn ask(bus: &Connection, account: &str) -> anyhow::Result<String> {
+    const SERVICE: &str = "org.freedesktop.secrets";
+    const ROOT: &str = "/org/freedesktop/secrets";
+    const MAIN: Option<&str> = Some("org.freedesktop.Secret.Service");
+    let none = "no Secret Service answers on the session bus; set password_command or password_file instead";
+    let opened = bus
+        .call_method(
+            Some(SERVICE),
+            ROOT,
+            MAIN,
+            "OpenSession",
+            &("plain", Variant::from("")),
+        )
+        .await
+        .context(none)?;
+    let (_, session): (OwnedVariant, OwnedObjectPath) = opened.body().deserialize()?;
+    let attributes = HashMap::from([("service", "tiro"), ("account", account)]);
+    let found = bus
+        .call_method(Some(SERVICE), ROOT, MAIN, "SearchItems", &(attributes,))
+        .await?;
+    let (open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) = found.body().deserialize()?;
+    let Some(item) = open.first() else {
+        ensure!(
+            locked.is_empty(),
+            "the keyring that holds it is locked. Unlock it, then try again"
+        );
+        bail!(
+            "the Secret Service has none. Store it with: secret-tool store --label Tiro service tiro account {account}"
+        );
+    };
+    let session: &ObjectPath<'_> = &session;
+    let secret = bus
+        .call_method(
+            Some(SERVICE),
+            item.as_ref(),
+            Some("org.freedesktop.Secret.Item"),
+            "GetSecret",
+            &(session,),
+        )
+        .await?;
+    let ((_, _, value, _),): ((OwnedObjectPath, Vec<u8>, Vec<u8>, String),) = secret.body().deserialize()?;
+    first_line(value).context("what the Secret Service has is no password")
+}
+
+fn first_line(bytes: Vec<u8>) -> anyhow::Result<String> {
+    let text = String::from_utf8(bytes).ok().context("it is not text")?;
+    let line = text.lines().next().unwrap_or_default();
+    ensure!(!line.is_empty(), "it is empty");
+    ensure!(
+        !line.chars().any(char::is_control),
+        "it holds what no password holds"
+    );
+    Ok(line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::{fs::PermissionsExt as _, net::UnixStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn commands() {
+        #[track_caller]
+        fn check(got: anyhow::Result<String>, expect: Result<&str, &str>) {
+            match (got, expect) {
+                (Ok(got), Ok(expect)) => assert_eq!(got, expect),
+                (Err(got), Err(part)) => assert!(format!("{got:#}").contains(part), "{got:#}"),
+                (got, expect) => panic!("{got:?} instead of {expect:?}"),
+            }
+        }
+        let run = |line| of_command(line, Duration::from_millis(500));
+        check(run("printf 'a b\\nsecond'").await, Ok("a b"));
+        check(run("sh -c 'echo \"quoted word\"'").await, Ok("quoted word"));
+        check(run("false").await, Err("false ended with"));
+        check(run("true").await, Err("true printed no password"));
+        check(run("no-such-program-here").await, Err("cannot be started"));
+        check(run("sleep 30").await, Err("took longer than"));
+        check(run("sh 'x").await, Err("quotes"));
+        check(run("").await, Err("empty"));
+        check(run("yes").await, Err("printed too much"));
+    }
+
+    #[test]
+    fn files_are_private() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("p");
+        fs::write(&path, "secret\n").unwrap();
+        for (mode, expect) in [
+            (0o644, Some("can be read by others")),
+            (0o640, Some("can be read")),
+            (0o600, None),
+        ] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let got = of_file(&path);
+            match expect {
+                Some(part) => assert!(got.unwrap_err().to_string().contains(part)),
+                None => assert_eq!(got.unwrap(), "secret"),
+            }
+        }
+        assert!(
+            of_file(home.path())
+                .unwrap_err()
+                .to_string()
+                .contains("not a file")
+        );
+        fs::write(&path, "").unwrap();
+        assert!(of_file(&path).unwrap_err().to_string().contains("no password"));
+    }
+
+    /// As much of a Secret Service as is asked.
+    struct Service {
+        locked: bool,
+    }
+
+    #[zbus::interface(name = "org.freedesktop.Secret.Service")]
+    impl Service {
+        fn open_session(&self, algorithm: &str, _input: Variant<'_>) -> (OwnedVariant, OwnedObjectPath) {
+            assert_eq!(algorithm, "plain");
+            (Variant::from("").try_to_owned().unwrap(), path("/session"))
+        }
+
+        fn search_items(
+            &self,
+            attributes: HashMap<String, String>,
+        ) -> (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) {
+            let known = attributes.get("account").map(String::as_str) == Some("home");
+            let ours = attributes.get("service").map(String::as_str) == Some("tiro");
+            let found: Vec<_> = (known && ours).then(|| path("/item")).into_iter().collect();
+            if self.locked {
+                (Vec::new(), found)
+            } else {
+                (found, Vec::new())
+            }
+        }
+    }
+
+    struct Item;
+
+    #[zbus::interface(name = "org.freedesktop.Secret.Item")]
+    impl Item {
+        #[zbus(out_args("secret"))]
+        fn get_secret(&self, session: ObjectPath<'_>) -> ((OwnedObjectPath, Vec<u8>, Vec<u8>, String),) {
+            assert_eq!(session.as_str(), "/session");
+            ((
+                path("/session"),
+                Vec::new(),
+                b"from the service".to_vec(),
+                "text/plain".into(),
+            ),)
+        }
+    }
+
+    fn path(path: &'static str) -> OwnedObjectPath {
+        ObjectPath::from_static_str(path).unwrap().into()
+    }
+
+    #[tokio::test]
+    async fn the_secret_service() {
+        for locked in [false, true] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let guid = zbus::Guid::generate();
+            let server = zbus::connection::Builder::unix_stream(theirs)
+                .server(guid)
+                .p2p()
+                .serve_at("/org/freedesktop/secrets", Service { locked })
+                .serve_at("/item", Item)
+                .build();
+            let client = zbus::connection::Builder::unix_stream(ours).p2p().build();
+            let (_server, client) = tokio::try_join!(server, client).unwrap();
+            let secret = ask(&client, "home").await;
+            match locked {
+                false => assert_eq!(secret.unwrap(), "from the service"),
+                true => assert!(secret.unwrap_err().to_string().contains("locked")),
+            }
+            let other = ask(&client, "other").await.unwrap_err().to_string();
+            assert!(
+                other.contains("secret-tool store --label Tiro service tiro account other"),
+                "{other}"
+            );
+        }
+    }
+}
