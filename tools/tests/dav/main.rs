@@ -129,47 +129,47 @@ fn card(uid: &str, name: &str) -> String {
 #[test]
 fn real_radicale_both_ways_with_events_todos_and_contacts() {
     let Some(server) = Radicale::start() else { return };
-    server.calendar("Work");
+    server.calendar("Tasks");
     server.book("Friends");
-    server.put("/ada/office/a.ics", &event("a", "Standup"));
-    server.put("/ada/office/t.ics", &todo("t", "Buy milk"));
+    server.put("/ada/tasks/a.ics", &event("a", "Standup"));
+    server.put("/ada/tasks/t.ics", &todo("t", "Buy milk"));
     server.put("/ada/friends/ada.vcf", &card("c1", "Ada Lovelace"));
     let home = Home::new();
 
     let first = home.good(&server);
-    assert_eq!(first.keys().collect::<Vec<_>>(), ["home-friends", "home-work"]);
-    assert_eq!((first["home-work"].pulled, first["home-friends"].pulled), (2, 1));
-    home.says("calendars/home-work/a.ics", "X-FOREIGN;X-P=1:kept");
-    home.says("calendars/home-work/displayname", "Work");
-    home.says("calendars/home-work/color", "#ff8800");
-    assert_eq!(home.titles("reminders/home-work"), ["Buy milk"]);
+    assert_eq!(first.keys().collect::<Vec<_>>(), ["home-friends", "home-tasks"]);
+    assert_eq!((first["home-tasks"].pulled, first["home-friends"].pulled), (2, 1));
+    home.says("calendars/home-tasks/a.ics", "X-FOREIGN;X-P=1:kept");
+    home.says("calendars/home-tasks/displayname", "Tasks");
+    home.says("calendars/home-tasks/color", "#ff8800");
+    assert_eq!(home.titles("reminders/home-tasks"), ["Buy milk"]);
     assert_eq!(home.titles("contacts/home-friends"), ["Ada Lovelace"]);
 
-    home.write("calendars/home-work/new one.ics", &event("n", "Lunch"));
-    home.write("reminders/home-work/n2.ics", &todo("n2", "Call Bob"));
+    home.write("calendars/home-tasks/new one.ics", &event("n", "Lunch"));
+    home.write("reminders/home-tasks/n2.ics", &todo("n2", "Call Bob"));
     home.write("contacts/home-friends/bob.vcf", &card("c2", "Bob"));
-    home.write("calendars/home-work/a.ics", &event("a", "Standup moved"));
-    fs::remove_file(home.path("reminders/home-work/t.ics")).unwrap();
+    home.write("calendars/home-tasks/a.ics", &event("a", "Standup moved"));
+    fs::remove_file(home.path("reminders/home-tasks/t.ics")).unwrap();
     let second = home.good(&server);
     assert_eq!(
-        (second["home-work"].pushed, second["home-work"].removed_there),
+        (second["home-tasks"].pushed, second["home-tasks"].removed_there),
         (3, 1)
     );
-    assert!(server.get("/ada/office/a.ics").unwrap().contains("Standup moved"));
+    assert!(server.get("/ada/tasks/a.ics").unwrap().contains("Standup moved"));
     assert!(
         server
-            .get("/ada/office/new%20one.ics")
+            .get("/ada/tasks/new%20one.ics")
             .unwrap()
             .contains("X-FOREIGN;X-P=1:kept")
     );
     assert!(server.get("/ada/friends/bob.vcf").unwrap().contains("FN:Bob"));
-    assert_eq!(server.get("/ada/office/t.ics"), None);
+    assert_eq!(server.get("/ada/tasks/t.ics"), None);
 
     server.put("/ada/friends/ada.vcf", &card("c1", "Ada King"));
-    assert_eq!(server.ask("DELETE", "/ada/office/a.ics", &[], "").status, 200);
+    assert_eq!(server.ask("DELETE", "/ada/tasks/a.ics", &[], "").status, 200);
     let third = home.good(&server);
     assert_eq!(
-        (third["home-friends"].pulled, third["home-work"].removed_here),
+        (third["home-friends"].pulled, third["home-tasks"].removed_here),
         (1, 1)
     );
     assert_eq!(home.titles("contacts/home-friends"), ["Ada King", "Bob"]);
@@ -183,28 +183,28 @@ fn real_radicale_both_ways_with_events_todos_and_contacts() {
 #[test]
 fn real_radicale_two_clients_change_the_same_and_keep_both() {
     let Some(server) = Radicale::start() else { return };
-    server.calendar("Work");
-    server.put("/ada/office/a.ics", &event("a", "Old"));
+    server.calendar("Tasks");
+    server.put("/ada/tasks/a.ics", &event("a", "Old"));
     let (one, two) = (Home::new(), Home::new());
     one.good(&server);
     two.good(&server);
-    one.write("calendars/home-work/a.ics", &event("a", "By one"));
-    two.write("calendars/home-work/a.ics", &event("a", "By two"));
+    one.write("calendars/home-tasks/a.ics", &event("a", "By one"));
+    two.write("calendars/home-tasks/a.ics", &event("a", "By two"));
     one.good(&server);
     let synced = two.good(&server);
-    assert_eq!(synced["home-work"].conflicts, 1);
-    assert!(synced["home-work"].notes[0].contains("\"By one\" was changed here and on the server."));
+    assert_eq!(synced["home-tasks"].conflicts, 1);
+    assert!(synced["home-tasks"].notes[0].contains("\"By one\" was changed here and on the server."));
     one.good(&server);
     for home in [&one, &two] {
         assert_eq!(
-            home.titles("calendars/home-work"),
+            home.titles("calendars/home-tasks"),
             ["By one", "By two (conflicted copy)"]
         );
     }
     // The guard itself, and a change that comes between our listing and our writing.
     let stale = server.ask(
         "PUT",
-        "/ada/office/a.ics",
+        "/ada/tasks/a.ics",
         &[("If-Match", "\"stale\"")],
         &event("a", "x"),
     );
@@ -212,10 +212,10 @@ fn real_radicale_two_clients_change_the_same_and_keep_both() {
     let hasty = Between {
         http: server.http(),
         method: "PUT",
-        act: &|| server.put("/ada/office/a.ics", &event("a", "By a third")),
+        act: &|| server.put("/ada/tasks/a.ics", &event("a", "By a third")),
         left: AtomicUsize::new(0),
     };
-    one.write("calendars/home-work/a.ics", &event("a", "By one again"));
+    one.write("calendars/home-tasks/a.ics", &event("a", "By one again"));
     let report = one.sync_over(&server, &hasty);
     assert!(report.ok(), "{report:?}");
     let expect = [
@@ -223,8 +223,8 @@ fn real_radicale_two_clients_change_the_same_and_keep_both() {
         "By one again (conflicted copy)",
         "By two (conflicted copy)",
     ];
-    assert_eq!(one.titles("calendars/home-work"), expect);
-    assert_eq!(titles(&server.storage("work")), expect);
+    assert_eq!(one.titles("calendars/home-tasks"), expect);
+    assert_eq!(titles(&server.storage("tasks")), expect);
 }
 
 #[test]
@@ -232,13 +232,13 @@ fn real_radicale_offline_changes_go_out_later() {
     let Some(mut server) = Radicale::start() else {
         return;
     };
-    server.calendar("Work");
-    server.put("/ada/office/a.ics", &event("a", "A"));
+    server.calendar("Tasks");
+    server.put("/ada/tasks/a.ics", &event("a", "A"));
     let home = Home::new();
     home.good(&server);
     server.down();
-    home.write("calendars/home-work/b.ics", &event("b", "B"));
-    fs::remove_file(home.path("calendars/home-work/a.ics")).unwrap();
+    home.write("calendars/home-tasks/b.ics", &event("b", "B"));
+    fs::remove_file(home.path("calendars/home-tasks/a.ics")).unwrap();
     let report = home.sync(&server);
     let error = report.error.unwrap();
     assert!(report.offline && error.contains("cannot be reached"), "{error}");
@@ -248,7 +248,7 @@ fn real_radicale_offline_changes_go_out_later() {
     );
     server.up();
     home.good(&server);
-    assert_eq!(titles(&server.storage("work")), ["B"]);
+    assert_eq!(titles(&server.storage("tasks")), ["B"]);
 }
 
 #[test]
@@ -256,18 +256,18 @@ fn real_radicale_killed_at_every_request_and_resumed() {
     let Some(mut server) = Radicale::start() else {
         return;
     };
-    server.calendar("Work");
+    server.calendar("Tasks");
     let home = Home::new();
     home.good(&server);
     let mut expect = Vec::new();
     // More cuts than a run of this size has requests, so that each of them is hit.
     for n in 0..10 {
         server.put(
-            &format!("/ada/office/t{n}.ics"),
+            &format!("/ada/tasks/t{n}.ics"),
             &event(&format!("t{n}"), &format!("There {n:02}")),
         );
         home.write(
-            &format!("calendars/home-work/h{n}.ics"),
+            &format!("calendars/home-tasks/h{n}.ics"),
             &event(&format!("h{n}"), &format!("Here {n:02}")),
         );
         expect.extend([format!("There {n:02}"), format!("Here {n:02}")]);
@@ -295,7 +295,7 @@ fn real_radicale_killed_at_every_request_and_resumed() {
     // And our own end, at every step.
     for steps in 0..14usize {
         home.write(
-            &format!("calendars/home-work/s{steps}.ics"),
+            &format!("calendars/home-tasks/s{steps}.ics"),
             &event(&format!("s{steps}"), &format!("Step {steps:02}")),
         );
         expect.push(format!("Step {steps:02}"));
@@ -309,15 +309,15 @@ fn real_radicale_killed_at_every_request_and_resumed() {
     }
     home.good(&server);
     expect.sort();
-    assert_eq!(home.titles("calendars/home-work"), expect);
-    assert_eq!(titles(&server.storage("work")), expect);
+    assert_eq!(home.titles("calendars/home-tasks"), expect);
+    assert_eq!(titles(&server.storage("tasks")), expect);
 }
 
 #[test]
 fn real_radicale_refuses_and_tokens_end() {
     let Some(server) = Radicale::start() else { return };
-    server.calendar("Work");
-    server.put("/ada/office/a.ics", &event("a", "A"));
+    server.calendar("Tasks");
+    server.put("/ada/tasks/a.ics", &event("a", "A"));
     let home = Home::new();
     home.good(&server);
     let wrong = Login::Basic {
@@ -332,15 +332,15 @@ fn real_radicale_refuses_and_tokens_end() {
         )
     );
     // The server forgets what our token meant.
-    fs::remove_dir_all(server.storage("work").join(".Radicale.cache")).unwrap();
-    server.put("/ada/office/b.ics", &event("b", "B"));
-    assert_eq!(server.ask("DELETE", "/ada/office/a.ics", &[], "").status, 200);
+    fs::remove_dir_all(server.storage("tasks").join(".Radicale.cache")).unwrap();
+    server.put("/ada/tasks/b.ics", &event("b", "B"));
+    assert_eq!(server.ask("DELETE", "/ada/tasks/a.ics", &[], "").status, 200);
     let synced = home.good(&server);
     assert_eq!(
-        (synced["home-work"].pulled, synced["home-work"].removed_here),
+        (synced["home-tasks"].pulled, synced["home-tasks"].removed_here),
         (1, 1)
     );
-    assert_eq!(home.titles("calendars/home-work"), ["B"]);
+    assert_eq!(home.titles("calendars/home-tasks"), ["B"]);
 }
 
 #[test]
@@ -370,35 +370,35 @@ fn real_radicale_collection_that_may_not_be_changed() {
 #[test]
 fn real_radicale_broken_items_hide_no_others() {
     let Some(server) = Radicale::start() else { return };
-    server.calendar("Work");
-    server.put("/ada/office/good.ics", &event("g", "Good"));
+    server.calendar("Tasks");
+    server.put("/ada/tasks/good.ics", &event("g", "Good"));
     // XML cannot carry this character, so the answer for all of them breaks on it.
-    fs::write(server.storage("work").join("odd.ics"), event("o", "Odd\u{b}")).unwrap();
+    fs::write(server.storage("tasks").join("odd.ics"), event("o", "Odd\u{b}")).unwrap();
     fs::write(
-        server.storage("work").join("bytes.ics"),
+        server.storage("tasks").join("bytes.ics"),
         b"BEGIN:VCALENDAR\xff\xfe",
     )
     .unwrap();
     let home = Home::new();
     let synced = home.good(&server);
-    println!("{:?}", synced["home-work"]);
-    assert!(home.titles("calendars/home-work").contains(&"Good".to_owned()));
-    assert!(!home.path("calendars/home-work/bytes.ics").exists());
+    println!("{:?}", synced["home-tasks"]);
+    assert!(home.titles("calendars/home-tasks").contains(&"Good".to_owned()));
+    assert!(!home.path("calendars/home-tasks/bytes.ics").exists());
 }
 
 #[test]
 fn real_radicale_two_thousand_items() {
     let Some(server) = Radicale::start() else { return };
-    server.calendar("Work");
+    server.calendar("Tasks");
     for n in 0..2000 {
         fs::write(
-            server.storage("work").join(format!("{n}.ics")),
+            server.storage("tasks").join(format!("{n}.ics")),
             event(&n.to_string(), &format!("Event {n}")),
         )
         .unwrap();
     }
     // Files that were put there behind its back are read by Radicale one by one, once; that is not our time.
-    server.warm("/ada/office/");
+    server.warm("/ada/tasks/");
     let home = Home::new();
     let begun = Instant::now();
     let synced = home.good(&server);
@@ -406,12 +406,12 @@ fn real_radicale_two_thousand_items() {
         "first pull of 2,000 items: {:.1} s",
         begun.elapsed().as_secs_f64()
     );
-    assert_eq!(synced["home-work"].pulled, 2000);
+    assert_eq!(synced["home-tasks"].pulled, 2000);
     let begun = Instant::now();
-    assert_eq!(home.good(&server)["home-work"].pulled, 0);
+    assert_eq!(home.good(&server)["home-tasks"].pulled, 0);
     println!("a run without news: {:.2} s", begun.elapsed().as_secs_f64());
     // Somebody empties the server.
-    for entry in fs::read_dir(server.storage("work")).unwrap() {
+    for entry in fs::read_dir(server.storage("tasks")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "ics") {
             fs::remove_file(path).unwrap();
@@ -423,7 +423,7 @@ fn real_radicale_two_thousand_items() {
         error.starts_with("The server shows it empty, but there are 2000 items here."),
         "{error}"
     );
-    assert_eq!(home.titles("calendars/home-work").len(), 2000);
+    assert_eq!(home.titles("calendars/home-tasks").len(), 2000);
 }
 
 #[test]
