@@ -241,6 +241,59 @@ fn ci_runs_what_people_run() -> Result<()> {
     Ok(())
 }
 
+/// A write past the undo journal cannot be taken back, and a kill may halve it. What Tiro keeps for itself may be
+/// written directly: timers and rings that are over, what a server said.
+#[test]
+fn tools_write_through_the_journal() -> Result<()> {
+    const WRITES: [&str; 9] = [
+        "fs::write(",
+        "fs::rename(",
+        "fs::remove_file(",
+        "fs::copy(",
+        "File::create(",
+        "store::replace(",
+        "store::create_new(",
+        "store::replace_known(",
+        "store::remove_known(",
+    ];
+    const OWN: [&str; 5] = ["store", "journal", "dav", "timers.rs", "rings.rs"];
+    let (mut read_files, mut problems) = (0, Vec::new());
+    for path in files()? {
+        let Ok(inside) = path.strip_prefix("tools/src") else {
+            continue;
+        };
+        let below = inside.strip_prefix("system").ok().and_then(|p| p.iter().next());
+        let own = below.is_some_and(|first| {
+            OWN.iter()
+                .any(|own| first == OsStr::new(own) || first == OsStr::new(&format!("{own}.rs")))
+        });
+        let name = path.file_stem().unwrap_or_default();
+        if own
+            || ["tests", "measure", "testing"]
+                .iter()
+                .any(|test| name == OsStr::new(test))
+        {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&fs::read(root()?.join(&path))?).into_owned();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        read_files += 1;
+        for (number, line) in code.lines().enumerate() {
+            if path.iter().all(|part| part != OsStr::new("tests"))
+                && WRITES.iter().any(|write| line.contains(write))
+            {
+                problems.push(format!(
+                    "{}:{} writes past the journal",
+                    path.display(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    ensure!(read_files > 50, "only {read_files} files were read");
+    none(&problems)
+}
+
 /// A test whose weights nobody fetches passes where they happen to lie, and fails on every fresh machine.
 #[test]
 fn weights_of_the_tests_are_fetched_for_them() -> Result<()> {

@@ -11,7 +11,11 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         calendar::{self, NewEvent, Person},
-        contacts, heard, plain, speech, store, timers,
+        contacts, heard,
+        journal::{JournalError, Step},
+        plain, speech,
+        store::StoreError,
+        timers,
         vdir::{self, Collection},
     },
     when::{self, Hint, Shift, When},
@@ -81,7 +85,7 @@ impl Tool for This {
         let (root, now, step) = (ctx.dirs.calendars.clone(), ctx.now.clone(), ctx.step.clone());
         let (new, calendar) = (event.clone(), target.name().to_owned());
         let (uid, _) = tokio::task::spawn_blocking(move || {
-            let collection = target.ensure(&root)?;
+            let collection = target.ensure(&step, &root)?;
             calendar::create(&step, &collection, &new, &now)
         })
         .await
@@ -127,15 +131,13 @@ impl Target {
         }
     }
 
-    fn ensure(self, root: &Path) -> Result<Collection, ToolError> {
+    fn ensure(self, step: &Step, root: &Path) -> Result<Collection, ToolError> {
         match self {
             Target::There(collection) => Ok(collection),
             Target::First => {
                 let path = root.join("personal");
-                let made = store::make_folder(&path)
-                    .and_then(|()| store::create_new(&path.join("displayname"), FIRST.as_bytes()));
-                match made {
-                    Ok(()) | Err(store::StoreError::Exists(_)) => {}
+                match step.create(&path.join("displayname"), FIRST.as_bytes()) {
+                    Ok(()) | Err(JournalError::Store(StoreError::Exists(_))) => {}
                     Err(e) => return Err(e.tool("make a calendar")),
                 }
                 Ok(Collection {
