@@ -6,10 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{
-        plain,
-        timers::{self, Timer},
-    },
+    system::timers::{self, Timer},
 };
 
 /// Pauses timers.
@@ -41,8 +38,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let timers = these(ctx)?;
         let chosen = timers::choose(args.timer.as_deref(), &timers, &ctx.now)?;
-        let names: Vec<String> = chosen.iter().map(|t| t.name()).collect();
-        Ok(format!("Pause {}.", plain::listed(&names, "and")))
+        Ok(format!("Pause {}.", timers::named(&chosen)))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
@@ -60,31 +56,16 @@ fn pause(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
             t.paused = Some(left)
         })?;
     }
-    let names: Vec<String> = chosen.iter().map(|t| t.name()).collect();
-    let name = plain::listed(&names, "and");
-    let left = match chosen[..] {
-        [one] => format!(" {} left.", has(one.left(&ctx.now))),
-        _ => String::new(),
-    };
     let ids: Vec<u64> = chosen.iter().map(|t| t.id).collect();
     Ok(Output::new(
-        format!("I paused {name}.{left}"),
+        timers::done("paused", &chosen, &ctx.now),
         json!({"paused": ids}),
     ))
 }
 
 /// Those that can be paused.
 fn these(ctx: &Ctx) -> Result<Vec<Timer>, ToolError> {
-    let mut timers = timers::all(&ctx.dirs).map_err(|e| e.tool("read the timers"))?;
-    timers.retain(|t| t.paused.is_none());
-    match timers.is_empty() {
-        true => Err(ToolError::tell("No timer is running.")),
-        false => Ok(timers),
-    }
-}
-
-fn has(left: u64) -> String {
-    format!("It has {}", timers::spoken(left))
+    timers::those(&ctx.dirs, "No timer is running.", |t| t.paused.is_none())
 }
 
 #[cfg(test)]

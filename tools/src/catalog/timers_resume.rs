@@ -9,10 +9,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{
-        plain,
-        timers::{self, Timer},
-    },
+    system::timers::{self, Timer},
 };
 
 /// Resumes timers.
@@ -44,8 +41,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let timers = these(ctx)?;
         let chosen = timers::choose(args.timer.as_deref(), &timers, &ctx.now)?;
-        let names: Vec<String> = chosen.iter().map(|t| t.name()).collect();
-        Ok(format!("Resume {}.", plain::listed(&names, "and")))
+        Ok(format!("Resume {}.", timers::named(&chosen)))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
@@ -65,31 +61,16 @@ fn resume(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
             (t.paused, t.rings) = (None, rings);
         })?;
     }
-    let names: Vec<String> = chosen.iter().map(|t| t.name()).collect();
-    let name = plain::listed(&names, "and");
-    let left = match chosen[..] {
-        [one] => format!(" {} left.", has(one.left(&ctx.now))),
-        _ => String::new(),
-    };
     let ids: Vec<u64> = chosen.iter().map(|t| t.id).collect();
     Ok(Output::new(
-        format!("I resumed {name}.{left}"),
+        timers::done("resumed", &chosen, &ctx.now),
         json!({"resumed": ids}),
     ))
 }
 
 /// Those that can be resumed.
 fn these(ctx: &Ctx) -> Result<Vec<Timer>, ToolError> {
-    let mut timers = timers::all(&ctx.dirs).map_err(|e| e.tool("read the timers"))?;
-    timers.retain(|t| t.paused.is_some());
-    match timers.is_empty() {
-        true => Err(ToolError::tell("No timer is paused.")),
-        false => Ok(timers),
-    }
-}
-
-fn has(left: u64) -> String {
-    format!("It has {}", timers::spoken(left))
+    timers::those(&ctx.dirs, "No timer is paused.", |t| t.paused.is_some())
 }
 
 #[cfg(test)]

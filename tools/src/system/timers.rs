@@ -208,6 +208,34 @@ pub fn choose<'a>(said: Option<&str>, timers: &'a [Timer], now: &Zoned) -> Resul
     which::one(said, KIND, &named, |n| &n.0, |n| describe(n.1)).map(|n| vec![n.1])
 }
 
+/// The timers that a tool can do something with; `none` is told when there is no such timer.
+///
+/// # Errors
+/// `Tell` when there is none, and when they cannot be read.
+pub fn those(dirs: &Dirs, none: &str, can: impl Fn(&Timer) -> bool) -> Result<Vec<Timer>, ToolError> {
+    let mut timers = all(dirs).map_err(|e| e.tool("read the timers"))?;
+    timers.retain(can);
+    match timers.is_empty() {
+        true => Err(ToolError::tell(none)),
+        false => Ok(timers),
+    }
+}
+
+/// Their names in a row: "the eggs timer and the pasta timer".
+pub fn named(timers: &[&Timer]) -> String {
+    let names: Vec<String> = timers.iter().map(|t| t.name()).collect();
+    super::plain::listed(&names, "and")
+}
+
+/// What was done to them, and what is left when it is one: "I paused the eggs timer. It has 6 minutes left."
+pub fn done(verb: &str, timers: &[&Timer], now: &Zoned) -> String {
+    let left = match timers {
+        [one] => format!(" It has {} left.", spoken(one.left(now))),
+        _ => String::new(),
+    };
+    format!("I {verb} {}.{left}", named(timers))
+}
+
 /// A length as people say it: "1 hour 30 minutes".
 pub fn spoken(seconds: u64) -> String {
     let parts = [
