@@ -108,7 +108,8 @@ fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed
         prefix.restored && prefix.prefilled * 20 < prefix.tokens,
         "{prefix:?}"
     );
-    assert!(tiro.ask(&[QUESTION]).reply.contains("Dentist"));
+    let restored = tiro.ask(&[QUESTION]);
+    assert!(restored.reply.contains("Dentist"), "{restored:?}");
 }
 
 #[test]
