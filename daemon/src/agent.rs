@@ -58,7 +58,20 @@ pub struct Ask {
     pub prompt: Vec<Piece>,
     /// How many leading pieces are the static prefix.
     pub static_len: usize,
-    /// GBNF.
+    /// Calls of which one must be made, each with what the index says for it. Empty leaves the choice to the model.
+    pub openings: Vec<Opening>,
+    /// GBNF of the whole answer where there are no openings.
+    pub grammar: Option<String>,
+}
+
+/// How a call may begin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// Up to the arguments.
+    pub text: String,
+    /// What the index says for it: a logarithm, on top of the model's own.
+    pub prior: f32,
+    /// GBNF of the rest.
     pub grammar: String,
 }
 
@@ -127,6 +140,9 @@ pub struct Settings {
     /// How well they must fit some tool before the model has to call one. Small models talk about tools instead of
     /// calling them, and they cannot tell whether to act (DESIGN section 8): that is decided here, outside the model.
     pub act_score: f32,
+    /// How much the index counts beside the model when one of several tools must be called: the model's log-probability
+    /// of the name and this many times the logarithm of the index's score decide together.
+    pub rank_weight: f32,
     /// Business calls a turn.
     pub max_calls: usize,
     /// Discover calls a turn.
@@ -157,6 +173,7 @@ impl Default for Settings {
             top_k: 3,
             show_score: 0.35,
             act_score: 0.45,
+            rank_weight: RANK_WEIGHT,
             max_calls: 3,
             max_discover: 3,
             answer: Answer::Tool,
@@ -174,6 +191,11 @@ const NEAR_BEST: f32 = 0.8;
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
 const NEAR_CORE: f32 = 0.95;
+
+/// How much the index counts beside the model when one of several tools is called. Both are right more often than
+/// either alone (DESIGN section 8); the model alone wavers between neighbours such as calendar.query and
+/// calendar.find_slots with the minute that the prompt names.
+const RANK_WEIGHT: f32 = 10.0;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
@@ -197,8 +219,8 @@ struct Turn {
     mistakes: usize,
     seen: HashSet<String>,
     searched: HashSet<String>,
-    /// Whether the next answer must be a call.
-    must_call: bool,
+    /// The tools of which one must be called next, with their scores; none when the model is free.
+    must_call: Vec<(String, f32)>,
     /// Whether the model tried to act and could not.
     stumbled: bool,
     /// What the last failed call told; the answer when the model only has words left.
@@ -321,11 +343,17 @@ impl Agent {
     fn said(&mut self, text: String, context: String) -> Step {
         self.settle();
         let fit = self.toolbox.rank(&text);
-        let sure = |best: &&Match| best.score >= self.settings.act_score;
-        let best = fit.first().filter(sure).map(|best| best.name.clone());
+        let sure = fit
+            .first()
+            .is_some_and(|best| best.score >= self.settings.act_score);
+        let scores: Vec<(String, f32)> = fit.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
         let discovered = self.pre_discover(fit);
-        // Only when the tool that fits can be called now: else the model would have to take a wrong one.
-        let must_call = best.is_some_and(|name| self.toolbox.is_loaded(&name));
+        // Only when the tool that fits best can be called now: else the model would have to take a wrong one.
+        let loaded = |(name, _): &(String, f32)| self.toolbox.is_loaded(name);
+        let must_call = match scores.first() {
+            Some(best) if sure && loaded(best) => scores.into_iter().filter(loaded).collect(),
+            _ => Vec::new(),
+        };
         self.turn = Turn {
             must_call,
             ..Turn::default()
@@ -490,7 +518,7 @@ impl Agent {
         let content = cap(&output.data.to_string(), MAX_RESULT);
         self.note(call.clone(), content, untrusted, cards);
         self.turn.told = None;
-        self.turn.must_call = false;
+        self.turn.must_call.clear();
         self.turn.stumbled = false;
         if call.name == toolbox::DISCOVER {
             return Step::Generate(self.ask());
@@ -508,7 +536,7 @@ impl Agent {
     /// Tells the model what was wrong and lets it try again, a few times.
     fn mistake(&mut self, call: Call, note: String) -> Step {
         self.turn.mistakes += 1;
-        self.turn.must_call = false;
+        self.turn.must_call.clear();
         if self.turn.mistakes > MAX_MISTAKES {
             return self.give_up();
         }
@@ -573,21 +601,30 @@ impl Agent {
 
     fn ask(&self) -> Ask {
         let rendered = self.renderer.render(&self.sections(), &self.talk.messages());
-        let callable = match self.turn.must_call {
-            true => self.toolbox.ready_to_call(),
-            false => self
-                .toolbox
-                .callable(self.turn.discovers >= self.settings.max_discover),
+        let frame = self.renderer.dialect().frame();
+        let opening = |(name, score): &(String, f32)| {
+            let (text, grammar) = grammar::call(&frame, name, self.toolbox.parameters(name)?);
+            Some(Opening {
+                text,
+                prior: self.settings.rank_weight * score.ln(),
+                grammar,
+            })
         };
-        let choices: Vec<_> = callable
-            .iter()
-            .map(|(name, schema)| (name.as_str(), schema))
-            .collect();
-        let words_too = !self.turn.must_call || choices.is_empty();
-        let grammar = grammar::grammar(&self.renderer.dialect().frame(), &choices, words_too);
+        let openings: Vec<Opening> = self.turn.must_call.iter().filter_map(opening).collect();
+        let grammar = openings.is_empty().then(|| {
+            let callable = self
+                .toolbox
+                .callable(self.turn.discovers >= self.settings.max_discover);
+            let choices: Vec<_> = callable
+                .iter()
+                .map(|(name, schema)| (name.as_str(), schema))
+                .collect();
+            grammar::grammar(&frame, &choices)
+        });
         Ask {
             prompt: rendered.pieces,
             static_len: rendered.static_len,
+            openings,
             grammar,
         }
     }

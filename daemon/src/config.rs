@@ -169,6 +169,9 @@ section! {
         /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
         #[schemars(range(min = 0.0, max = 1.0))]
         act_score: f64 = 0.45,
+        /// How much that search counts beside the model when several tools fit; 0 leaves it to the model.
+        #[schemars(range(min = 0.0, max = 100.0))]
+        rank_weight: f64 = 10.0,
         /// How many tools one request may use.
         #[schemars(range(min = 1, max = 20))]
         max_calls: u32 = 3,

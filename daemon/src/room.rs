@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use models::{
     EngineError,
-    llm::{Generate, Generated, Llm, ModelInfo, Piece, Prepared},
+    llm::{Generate, Generated, Llm, ModelInfo, Opening, Piece, Prepared},
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{Renderer, Template, words};
@@ -245,7 +245,8 @@ impl Room {
         let limits = &self.parts.limits;
         let request = Generate {
             prompt: pieces(ask.prompt),
-            grammar: Some(ask.grammar),
+            openings: ask.openings.into_iter().map(opening).collect(),
+            grammar: ask.grammar,
             stop: Vec::new(),
             max_tokens: limits.max_tokens,
             temperature: limits.temperature,
@@ -395,6 +396,15 @@ pub fn pieces(pieces: Vec<prompts::Piece>) -> Vec<Piece> {
             special: p.special,
         })
         .collect()
+}
+
+/// An opening as the engine takes it.
+fn opening(opening: crate::agent::Opening) -> Opening {
+    Opening {
+        text: opening.text,
+        prior: opening.prior,
+        grammar: Some(opening.grammar),
+    }
 }
 
 fn tokens_at_most(ask: &Ask) -> u32 {

@@ -11,6 +11,7 @@ pub mod ghosts;
 pub mod machine;
 #[cfg(any(feature = "llm", feature = "stt"))]
 pub mod nativelog;
+pub mod openings;
 pub mod protocol;
 pub mod sandbox;
 pub mod scripted;

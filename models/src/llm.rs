@@ -21,7 +21,10 @@ pub struct Piece {
 pub struct Generate {
     /// The whole prompt; the engine evaluates only what differs from what it already holds.
     pub prompt: Vec<Piece>,
-    /// GBNF, strict from the first token; `root` is the start rule.
+    /// Ways in which the answer may begin; none begins another. The one that is likeliest, by the model and its own
+    /// prior, stands at the start of the answer, and its grammar holds for the rest. Empty leaves the model free.
+    pub openings: Vec<Opening>,
+    /// GBNF, strict from the first token; `root` is the start rule. Not used where there are openings.
     pub grammar: Option<String>,
     /// Ends generation when it appears in the output; not part of the text.
     pub stop: Vec<String>,
@@ -31,6 +34,17 @@ pub struct Generate {
     pub temperature: f32,
     /// For temperatures above 0.
     pub seed: u32,
+}
+
+/// A way in which an answer may begin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// How it begins. Written by the program and never by others: special tokens in it are special.
+    pub text: String,
+    /// What speaks for it besides the model: a logarithm, added to the model's own log-probability.
+    pub prior: f32,
+    /// GBNF of what follows it.
+    pub grammar: Option<String>,
 }
 
 /// What was generated.
@@ -64,9 +78,9 @@ pub struct Usage {
     pub prompt: u32,
     /// How many of them were already in the KV cache.
     pub cached: u32,
-    /// Tokens generated.
+    /// Tokens generated, those of the opening included.
     pub generated: u32,
-    /// Prefill, milliseconds.
+    /// Prefill and the choice of the opening, milliseconds.
     pub prefill_ms: f32,
     /// Decode, milliseconds.
     pub decode_ms: f32,

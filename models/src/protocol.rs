@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Raised with every change of a type that crosses the socket.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Longest frame body, bytes. A request with 17 minutes of audio just fits.
 pub const MAX_FRAME: usize = 64 << 20;
@@ -446,7 +446,8 @@ mod tests {
         };
         agree(&hello(VERSION)).unwrap();
         let error = agree(&hello(VERSION + 1)).unwrap_err().to_string();
-        assert!(error.contains("tiro-llm speaks version 3"), "{error}");
+        let theirs = format!("tiro-llm speaks version {}", VERSION + 1);
+        assert!(error.contains(&theirs), "{error}");
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use crate::{
     EngineError,
-    llm::{End, Generate, Generated, Llm, ModelInfo, OnText, Piece, Prepared, Usage},
+    llm::{End, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared, Usage},
     stt::{OnSegment, Segment, Stt, SttInfo, Transcribe, Transcript},
 };
 
@@ -176,6 +176,12 @@ impl Llm for ScriptedLlm {
             Reply::Hang(text) => (text, true),
             Reply::Fail(error) => return Err(error),
         };
+        let opens = |opening: &Opening| text.starts_with(&opening.text);
+        if !request.openings.is_empty() && !request.openings.iter().any(opens) {
+            return Err(EngineError::Refused(format!(
+                "The script answers {text:?}, which begins with none of the openings."
+            )));
+        }
         let stop = request.stop.iter().filter_map(|s| text.find(s.as_str())).min();
         let (mut text, mut end) = match stop {
             Some(at) => (text[..at].to_owned(), End::Stop),

@@ -44,9 +44,8 @@ array ::= "[" (value (", " value)*)? "]"
 /// an object later on, so that every call stands at the start and is held to its schema.
 const TEXT: &str = r#"text ::= [^\x00-\x20\x7F<>{}\[\]`] [^\x00-\x09\x0B-\x1F\x7F<>{}`]*"#;
 
-/// The grammar of one answer: a call to one of `tools` (name and parameter schema), or words when `allow_text` is set.
-/// Without tools it is words.
-pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> String {
+/// The grammar of one answer: a call to one of `tools` (name and parameter schema), or words.
+pub fn grammar(frame: &Frame, tools: &[(&str, &Value)]) -> String {
     let mut rules = Rules::default();
     let mut choices = Vec::with_capacity(tools.len());
     for (i, (name, schema)) in tools.iter().enumerate() {
@@ -54,10 +53,9 @@ pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> Str
         let head = format!("{}{}", json_inside(&(frame.wire_name)(name)), frame.middle);
         choices.push(rules.add(format!("t{i}"), &format!("{} {arguments}", literal(&head))));
     }
-    let root = match (choices.is_empty(), allow_text) {
-        (true, _) => "text",
-        (false, true) => "call | text",
-        (false, false) => "call",
+    let root = match choices.is_empty() {
+        true => "text",
+        false => "call | text",
     };
     let mut out = format!("root ::= {root}\n");
     if !choices.is_empty() {
@@ -69,12 +67,33 @@ pub fn grammar(frame: &Frame, tools: &[(&str, &Value)], allow_text: bool) -> Str
         );
         let _ = writeln!(out, "call ::= {call}");
     }
-    if choices.is_empty() || allow_text {
-        let _ = writeln!(out, "{TEXT}");
-    }
+    let _ = writeln!(out, "{TEXT}");
     out.push_str(&rules.text);
     out.push_str(COMMON.trim_start());
     out
+}
+
+/// A call of one tool in two parts: how it begins, up to the arguments, and the grammar of the rest. The begin can be
+/// evaluated in one go instead of token by token. A blank before the arguments goes to the rest, because models write it
+/// in one token with what follows.
+pub fn call(frame: &Frame, name: &str, schema: &Value) -> (String, String) {
+    let head = format!(
+        "{}{}{}",
+        frame.open,
+        json_inside(&(frame.wire_name)(name)),
+        frame.middle
+    );
+    let begin = head.trim_end();
+    let mut rules = Rules::default();
+    let arguments = rules.arguments("t", schema);
+    let rest = format!(
+        "root ::= {} {arguments} {}\n{}{}",
+        literal(&head[begin.len()..]),
+        literal(frame.close),
+        rules.text,
+        COMMON.trim_start()
+    );
+    (begin.to_owned(), rest)
 }
 
 #[cfg(test)]

@@ -187,15 +187,9 @@ impl Toolbox {
             .collect()
     }
 
-    /// What can be called at once: loaded tools, and no search for others.
-    pub fn ready_to_call(&self) -> Vec<(String, Value)> {
-        let ready = self
-            .tools
-            .values()
-            .filter(|k| k.entry.name != DISCOVER && self.is_loaded(k.entry.name));
-        ready
-            .map(|k| (k.entry.name.to_owned(), k.parameters.clone()))
-            .collect()
+    /// The schema of a tool's arguments.
+    pub fn parameters(&self, name: &str) -> Option<&Value> {
+        self.tools.get(name).map(|known| &known.parameters)
     }
 
     fn all_loaded(&self) -> bool {

@@ -3,7 +3,7 @@
 use models::{
     EngineError,
     engine::{LlmConfig, LlmEngine},
-    llm::{End, Generate, Llm, Piece},
+    llm::{End, Generate, Llm, Opening, Piece},
 };
 
 use super::{SMALL, TINY, ask, llm, markup, patient, plain, question};
@@ -275,6 +275,59 @@ async fn real_a_grammar_holds_from_the_first_token() {
         );
     }
     assert_eq!(engine.stats().restarts, 0);
+}
+
+#[tokio::test]
+async fn real_an_answer_begins_with_the_likeliest_opening() {
+    let Some(engine) = engine(SMALL) else { return };
+    let opening = |text: &str, prior| Opening {
+        text: text.into(),
+        prior,
+        grammar: Some(r#"root ::= " " ("of course" | "never") ".""#.into()),
+    };
+    let with = |openings| Generate {
+        openings,
+        ..ask(
+            question("What is the capital of France? Answer with its name only."),
+            24,
+        )
+    };
+    let begins = async |openings: Vec<Opening>| {
+        let mut streamed = String::new();
+        let request = with(openings.clone());
+        let got = engine
+            .generate(request, &mut |part| streamed.push_str(part))
+            .await
+            .unwrap();
+        assert_eq!(streamed, got.text);
+        let begun = openings
+            .iter()
+            .position(|o| got.text.starts_with(&o.text))
+            .unwrap();
+        let rest = &got.text[openings[begun].text.len()..];
+        assert!([" of course.", " never."].contains(&rest), "{got:?}");
+        assert!(got.usage.generated >= 3, "{got:?}");
+        begun
+    };
+    let cities = ["Pamplona", "Paris", "Parma", "Rome"];
+    // The model knows; a strong prior knows better; one alone is taken without a look at the model.
+    assert_eq!(begins(cities.map(|c| opening(c, 0.0)).to_vec()).await, 1);
+    for strong in 0..cities.len() {
+        let openings = (0..)
+            .zip(cities)
+            .map(|(i, c)| opening(c, if i == strong { 0.0 } else { -60.0 }));
+        assert_eq!(begins(openings.collect()).await, strong);
+    }
+    assert_eq!(begins(vec![opening("Rome", 0.0)]).await, 0);
+    // What was looked at on the way leaves nothing behind.
+    let free = engine.generate(with(Vec::new()), &mut |_| {}).await.unwrap();
+    assert!(free.text.starts_with("Paris"), "{free:?}");
+    assert_eq!(free.usage.cached, free.usage.prompt - 1);
+    let error = engine
+        .generate(with(vec![opening("Par", 0.0), opening("Par", 0.0)]), &mut |_| {})
+        .await
+        .unwrap_err();
+    assert!(matches!(error, EngineError::Refused(_)), "{error}");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::{gbnf::Gbnf, grammar};
 /// Whether arguments written like this are let through for a tool with this schema.
 #[track_caller]
 fn check(schema: &Value, arguments: &str, accepted: bool) {
-    let rules = Gbnf::parse(&grammar(&Hermes.frame(), &[("notes.create", schema)], true));
+    let rules = Gbnf::parse(&grammar(&Hermes.frame(), &[("notes.create", schema)]));
     let text = call("notes.create", arguments);
     assert_eq!(rules.accepts(&text), accepted, "{text}");
 }
@@ -164,7 +164,7 @@ fn only_tools_that_are_there() {
         object(json!({"q": {"type": "string"}}), json!(["q"])),
     );
     let tools = [("calendar.query", &one), ("calendar.query_all", &none)];
-    let rules = Gbnf::parse(&grammar(&Hermes.frame(), &tools, true));
+    let rules = Gbnf::parse(&grammar(&Hermes.frame(), &tools));
     let accepts = |name: &str, arguments: &str| rules.accepts(&call(name, arguments));
     assert!(accepts("calendar.query", r#"{"q": "x"}"#));
     assert!(accepts("calendar.query_all", "{}"));
@@ -180,11 +180,36 @@ fn only_tools_that_are_there() {
 }
 
 #[test]
+fn a_call_in_two_parts_is_the_same_call() {
+    let schema = object(json!({"when": {"type": "string"}}), json!(["when"]));
+    for dialect in [&Hermes as &dyn Dialect, &Llama3] {
+        let frame = dialect.frame();
+        let whole = Gbnf::parse(&grammar(&frame, &[("timers.set", &schema)]));
+        let (begin, rest) = super::call(&frame, "timers.set", &schema);
+        let rest = Gbnf::parse(&rest);
+        assert!(!begin.ends_with(' '), "{begin:?}");
+        let written = |arguments: &str| {
+            let name = (frame.wire_name)("timers.set").into_owned();
+            [frame.open, &name, frame.middle, arguments, frame.close].concat()
+        };
+        for (arguments, good) in [
+            (r#"{"when": "in ten minutes"}"#, true),
+            (r#"{"when": 10}"#, false),
+            ("{}", false),
+        ] {
+            let text = written(arguments);
+            let tail = text.strip_prefix(begin.as_str()).unwrap();
+            assert_eq!((whole.accepts(&text), rest.accepts(tail)), (good, good), "{text}");
+        }
+        assert!(!rest.accepts("It is ten."));
+    }
+}
+
+#[test]
 fn words_do_not_pass_for_calls() {
     let schema = object(json!({}), json!([]));
-    let free = Gbnf::parse(&grammar(&Hermes.frame(), &[("clock.now", &schema)], true));
-    let strict = Gbnf::parse(&grammar(&Hermes.frame(), &[("clock.now", &schema)], false));
-    let nothing = Gbnf::parse(&grammar(&Hermes.frame(), &[], false));
+    let free = Gbnf::parse(&grammar(&Hermes.frame(), &[("clock.now", &schema)]));
+    let nothing = Gbnf::parse(&grammar(&Hermes.frame(), &[]));
     for text in [
         "It is ten past nine.",
         "Ça va?",
@@ -192,7 +217,6 @@ fn words_do_not_pass_for_calls() {
         "5 + 3 = 8.",
     ] {
         assert!(free.accepts(text) && nothing.accepts(text), "{text}");
-        assert!(!strict.accepts(text), "{text}");
     }
     for text in [
         "",
@@ -212,7 +236,7 @@ fn words_do_not_pass_for_calls() {
 #[test]
 fn llama3_writes_bare_json() {
     let schema = object(json!({"q": {"type": "string"}}), json!(["q"]));
-    let rules = Gbnf::parse(&grammar(&Llama3.frame(), &[("mail.search", &schema)], true));
+    let rules = Gbnf::parse(&grammar(&Llama3.frame(), &[("mail.search", &schema)]));
     assert!(rules.accepts(r#"{"name": "mail.search", "parameters": {"q": "x"}}"#));
     assert!(!rules.accepts(r#"{"name": "mail.search", "parameters": {}}"#));
 }
@@ -228,17 +252,17 @@ fn hostile_schemas_stay_small() {
     let bomb = wide(wide(wide(
         json!({"type": "array", "items": {"enum": ["a", "b"]}}),
     )));
-    let text = grammar(&Hermes.frame(), &[("x.bomb", &bomb)], true);
+    let text = grammar(&Hermes.frame(), &[("x.bomb", &bomb)]);
     assert!(
         Gbnf::parse(&text).len() < 8_000 && text.len() < 1_000_000,
         "{} bytes",
         text.len()
     );
     let long = object(json!({"a": {"enum": ["x".repeat(1_000_000)]}}), json!([]));
-    assert!(grammar(&Hermes.frame(), &[("x.long", &long)], true).len() < 10_000);
+    assert!(grammar(&Hermes.frame(), &[("x.long", &long)]).len() < 10_000);
     let odd = object(json!({"\"] | root \n\u{7f}\\": {"type": "boolean"}}), json!([]));
     check(&odd, "{\"\\\"] | root \\n\u{7f}\\\\\": true}", true);
-    Gbnf::parse(&grammar(&Hermes.frame(), &[("quote\" ::= \n", &odd)], true));
+    Gbnf::parse(&grammar(&Hermes.frame(), &[("quote\" ::= \n", &odd)]));
 }
 
 #[test]
@@ -250,7 +274,7 @@ fn the_whole_grammar() {
     );
     let none = object(json!({}), json!([]));
     let tools = [("calendar.query", &query), ("clock.now", &none)];
-    insta::assert_snapshot!(grammar(&Hermes.frame(), &tools, true), @r####"
+    insta::assert_snapshot!(grammar(&Hermes.frame(), &tools), @r####"
     root ::= call | text
     call ::= "<tool_call>\n{\"name\": \"" (t0 | t1) "}\n</tool_call>"
     text ::= [^\x00-\x20\x7F<>{}\[\]`] [^\x00-\x09\x0B-\x1F\x7F<>{}`]*
@@ -324,7 +348,7 @@ fn object_and_value(inner: impl Strategy<Value = (Value, Value)>) -> impl Strate
 proptest! {
     #[test]
     fn valid_arguments_are_accepted_and_incomplete_ones_refused((schema, value) in object_and_value(schema_and_value())) {
-        let rules = Gbnf::parse(&grammar(&Hermes.frame(), &[("x.y", &schema)], true));
+        let rules = Gbnf::parse(&grammar(&Hermes.frame(), &[("x.y", &schema)]));
         prop_assert!(rules.accepts(&call("x.y", &spaced(&value))), "{}", spaced(&value));
         prop_assert!(!rules.accepts(&call("x.z", &spaced(&value))));
         for key in schema["required"].as_array().unwrap() {

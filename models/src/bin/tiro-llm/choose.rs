@@ -18,8 +18,12 @@ pub(crate) struct Chooser {
 impl Chooser {
     /// # Errors
     /// `Refused` when the grammar is broken.
-    pub(crate) fn new(model: &LlamaModel, request: &Generate) -> Result<Chooser, EngineError> {
-        let grammar = match &request.grammar {
+    pub(crate) fn new(
+        model: &LlamaModel,
+        grammar: Option<&str>,
+        request: &Generate,
+    ) -> Result<Chooser, EngineError> {
+        let grammar = match grammar {
             Some(text) => Some(LlamaSampler::grammar(model, text, "root").map_err(|e| broken_grammar(&e))?),
             None => None,
         };
@@ -67,6 +71,17 @@ impl Chooser {
         grammar.try_accept(token).map_err(|_| nothing_left())?;
         Ok(token)
     }
+}
+
+/// The log-probability of each of these tokens, by the softmax of all logits.
+pub(crate) fn likely(logits: &[f32], tokens: &[LlamaToken]) -> Vec<f32> {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f32 = logits.iter().map(|logit| (logit - highest).exp()).sum();
+    let of = |token: &LlamaToken| {
+        let logit = usize::try_from(token.0).ok().and_then(|i| logits.get(i));
+        logit.map_or(f32::NEG_INFINITY, |logit| logit - highest - total.ln())
+    };
+    tokens.iter().map(of).collect()
 }
 
 fn best(logits: &[f32]) -> Option<LlamaToken> {

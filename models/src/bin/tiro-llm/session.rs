@@ -10,13 +10,18 @@ use llama_cpp_2::{
 };
 use models::{
     EngineError,
-    llm::{End, Generate, Generated, ModelInfo, Piece, Usage},
-    machine,
+    llm::{End, Generate, Generated, ModelInfo, Opening, Piece, Usage},
+    machine, openings,
     protocol::{LlmAnswer, LlmLoad, LlmReport},
     text::Stream,
 };
 
-use crate::{choose::Chooser, tokens::Tokens, weights::Weights, window::Window};
+use crate::{
+    choose::{self, Chooser},
+    tokens::Tokens,
+    weights::Weights,
+    window::Window,
+};
 
 /// Tokens evaluated between two looks at `Cancel`: 256 prefill some 10 % faster than 128, and 512 no faster than that.
 /// A cancelled prefill goes on for one chunk at most, two and a half seconds of a 1.5B model on two cores; the binding
@@ -37,6 +42,16 @@ pub(crate) struct Session<'m> {
     held: Vec<LlamaToken>,
     /// The last prefix, for models whose cache cannot be cut back: they return to it instead of to nothing.
     prefix: Option<(Vec<LlamaToken>, SeqState)>,
+}
+
+/// The prompt and the opening are evaluated.
+struct Begun<'r> {
+    /// What the answer begins with.
+    text: &'r str,
+    /// Of what follows.
+    grammar: Option<&'r str>,
+    /// Tokens of the prompt that were there already.
+    cached: usize,
 }
 
 /// Whether the caller still wants the answer.
@@ -131,24 +146,26 @@ impl<'m> Session<'m> {
         cancelled: Cancelled<'_>,
         on_text: &mut dyn FnMut(String),
     ) -> Result<Generated, EngineError> {
-        let mut chooser = Chooser::new(&self.weights.model, request)?;
         let prompt = self.tokens.prompt(&request.prompt);
-        self.make_room(prompt.len(), request.max_tokens)?;
         if prompt.is_empty() {
             return Err(EngineError::Refused("The prompt is empty.".into()));
         }
         let start = Instant::now();
-        // The last token is always evaluated: its output is what the first choice is made from.
-        let cached = self.evaluate(&prompt, prompt.len() - 1, cancelled)?;
+        let begun = self.begin(&prompt, request, cancelled)?;
+        let mut chooser = Chooser::new(&self.weights.model, begun.grammar, request)?;
         let mut usage = Usage {
             prompt: number(prompt.len()),
-            cached: number(cached),
+            cached: number(begun.cached),
+            generated: number(self.held.len() - prompt.len()),
             prefill_ms: millis(start),
             ..Usage::default()
         };
         let start = Instant::now();
         let mut stream = Stream::new(&request.stop);
-        let mut text = String::new();
+        let mut text = begun.text.to_owned();
+        if !text.is_empty() {
+            on_text(text.clone());
+        }
         let end = loop {
             if cancelled() {
                 break End::Cancelled;
@@ -180,6 +197,53 @@ impl<'m> Session<'m> {
         }
         usage.decode_ms = millis(start);
         Ok(Generated { text, end, usage })
+    }
+
+    /// Evaluates the prompt and, where there are openings, the one that the answer takes.
+    fn begin<'r>(
+        &mut self,
+        prompt: &[LlamaToken],
+        request: &'r Generate,
+        cancelled: Cancelled<'_>,
+    ) -> Result<Begun<'r>, EngineError> {
+        let begin_with = |opening: &Opening| {
+            let text = Piece {
+                text: opening.text.clone(),
+                special: true,
+            };
+            self.tokens.of(&text)
+        };
+        let paths: Vec<Vec<LlamaToken>> = request.openings.iter().map(begin_with).collect();
+        let priors: Vec<f32> = request.openings.iter().map(|opening| opening.prior).collect();
+        let longest = paths.iter().map(Vec::len).max().unwrap_or_default();
+        self.make_room(prompt.len() + longest, request.max_tokens)?;
+        let mut cached = None;
+        let mut go_to = |this: &mut Self, path: &[LlamaToken]| {
+            let whole = [prompt, path].concat();
+            // The last token is always evaluated: its output is what the next choice is made from.
+            let kept = this.evaluate(&whole, whole.len() - 1, cancelled)?;
+            cached.get_or_insert(kept.min(prompt.len()));
+            Ok::<_, EngineError>(())
+        };
+        let chosen = openings::choose(&paths, &priors, |path, next| {
+            go_to(self, path)?;
+            Ok::<_, EngineError>(choose::likely(self.context.get_logits_ith(-1), next))
+        })?;
+        let opening = chosen.map(|chosen| (&request.openings[chosen], paths[chosen].as_slice()));
+        if opening.is_none() && !paths.is_empty() {
+            return Err(EngineError::Refused(
+                "One opening begins another, so they cannot be told apart.".into(),
+            ));
+        }
+        go_to(self, opening.map_or(&[], |(_, path)| path))?;
+        let (text, grammar) = opening.map_or(("", &request.grammar), |(opening, _)| {
+            (opening.text.as_str(), &opening.grammar)
+        });
+        Ok(Begun {
+            text,
+            grammar: grammar.as_deref(),
+            cached: cached.unwrap_or_default(),
+        })
     }
 
     /// Writes the state of what is held; gives the bytes written.
