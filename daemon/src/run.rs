@@ -331,7 +331,8 @@ impl Daemon {
     fn next(&mut self) {
         self.running = None;
         self.last_turn = Instant::now();
-        *lock(&self.state) = State::Idle;
+        // A new place: a turn that was aborted may still be at work, and would write into the old one.
+        self.state = Arc::new(StdMutex::new(State::Idle));
         if let Some(asking) = self.waiting.pop_front() {
             return self.begin(asking);
         }

@@ -76,7 +76,9 @@ impl Running {
 
     /// Waits until the daemon is as it should be.
     pub async fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) {
-        for _ in 0..200 {
+        // Patient, because the machine may be busy with the other tests.
+        let began = std::time::Instant::now();
+        while began.elapsed() < Duration::from_secs(60) {
             if is_so(&self.status().await) {
                 return;
             }

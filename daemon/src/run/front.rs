@@ -16,7 +16,7 @@ pub struct BusFront {
     pub signals: mpsc::UnboundedSender<Happening>,
     /// Where an answer comes in.
     pub questions: Arc<Mutex<Questions>>,
-    /// Where the turn is.
+    /// Where the turn is; its own, so that what is left of an aborted turn says nothing about the next one.
     pub state: Arc<Mutex<State>>,
     /// Every question is answered with yes.
     pub yes: bool,
