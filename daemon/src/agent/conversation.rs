@@ -2,6 +2,13 @@
 
 use prompts::{Card, Message};
 
+/// Words that stand for something said before.
+const POINTS_BACK: &[&str] = &[
+    "it", "its", "that", "that's", "those", "these", "them", "they", "their", "he", "him", "his", "she",
+    "her", "there", "same", "again", "instead", "other", "another", "too", "also", "second", "third", "no",
+    "not", "rather", "actually", "meant", "mean",
+];
+
 /// One turn: what the person said, what was called, what was answered.
 #[derive(Debug, Clone)]
 pub struct Exchange {
@@ -14,6 +21,23 @@ impl Exchange {
         Exchange {
             messages: vec![first],
         }
+    }
+
+    /// Whether the person's words need what was said before to be understood.
+    fn points_back(&self) -> bool {
+        let mut said = self.messages.iter().filter_map(|m| match m {
+            Message::User { text, .. } => Some(text.to_lowercase()),
+            _ => None,
+        });
+        said.any(|text| {
+            let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+            words.any(|word| POINTS_BACK.contains(&word))
+        })
+    }
+
+    /// Whether the turn ended with a question to the person.
+    fn asked(&self) -> bool {
+        matches!(self.messages.last(), Some(Message::Assistant(answer)) if answer.trim_end().ends_with('?'))
     }
 }
 
@@ -88,9 +112,16 @@ impl Conversation {
             .collect()
     }
 
-    /// What may be repeated in a call: what the person said, and what trusted tools answered.
+    /// What may be repeated in a call: what the person said in this turn and what trusted tools answered in it. What was
+    /// said before counts as well where the turn goes on from it: after a question of Tiro's, or with a word that points
+    /// back. Else a label or a place of an earlier request would slip into this one.
     pub fn heard(&self) -> Vec<&str> {
-        let messages = self.turns.iter().flat_map(|t| &t.messages);
+        let Some((now, before)) = self.turns.split_last() else {
+            return Vec::new();
+        };
+        let goes_on = now.points_back() || before.last().is_some_and(Exchange::asked);
+        let from = if goes_on { 0 } else { before.len() };
+        let messages = self.turns[from..].iter().flat_map(|t| &t.messages);
         messages
             .filter_map(|m| match m {
                 Message::User { text, .. } => Some(text.as_str()),
@@ -133,4 +164,37 @@ fn cards_of(turn: Exchange) -> Vec<Card> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether words of the first turn may be repeated in the second one.
+    #[track_caller]
+    fn check(answer: &str, now: &str, expect: bool) {
+        let user = |text: &str| Message::User {
+            text: text.into(),
+            context: String::new(),
+            discovered: Vec::new(),
+        };
+        let mut talk = Conversation::default();
+        talk.open(Exchange::new(user("remind me to call mom")));
+        talk.close(answer.into());
+        talk.open(Exchange::new(user(now)));
+        let heard = talk.heard();
+        assert_eq!(heard.last(), Some(&now));
+        assert_eq!(heard.contains(&"remind me to call mom"), expect, "{now:?}");
+    }
+
+    #[test]
+    fn words_of_earlier_turns_count_where_the_turn_goes_on_from_them() {
+        check("I will remind you.", "set an alarm for seven", false);
+        check("I will remind you.", "what is on tomorrow", false);
+        check("When?", "tomorrow at nine", true);
+        check("I will remind you.", "move it to nine", true);
+        check("I will remind you.", "No, I meant at nine.", true);
+        check("I will remind you.", "Do the same for dad", true);
+        assert!(Conversation::default().heard().is_empty());
+    }
 }
