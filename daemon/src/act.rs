@@ -1,10 +1,6 @@
 //! The only door to a tool's effects: look up, check consent, time out, run, turn errors into words.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::LazyLock,
-    time::Duration,
-};
+use std::{sync::LazyLock, time::Duration};
 
 use prompts::words;
 use tokio::sync::watch;
@@ -40,25 +36,10 @@ pub async fn act(
         return Outcome::Tell(refusal);
     }
     let because = consent::reasons(entry, &call.arguments, around.tainted, around.said);
-    if !because.is_empty() {
-        let preview = catch_unwind(AssertUnwindSafe(|| {
-            entry.preview(call.arguments.clone(), &around.ctx)
-        }));
-        let action = match preview {
-            Ok(Ok(action)) => action,
-            Ok(Err(error)) => return failed(entry, error),
-            Err(_) => return panicked(entry),
-        };
-        let question = Question {
-            tool: entry.name.to_owned(),
-            action,
-            because,
-        };
-        match tokio::time::timeout(around.patience, front.confirm(&question)).await {
-            Ok(Confirmation::Yes) => {}
-            Ok(Confirmation::No) | Err(_) => return Outcome::Declined,
-            Ok(Confirmation::Nobody) => return Outcome::NeedsConfirmation(question.action),
-        }
+    if !because.is_empty()
+        && let Some(instead) = ask_first(entry, call, because, &around, front).await
+    {
+        return instead;
     }
     front.show(&Happening::State { state: State::Acting });
     front.show(&Happening::Acting {
@@ -69,31 +50,86 @@ pub async fn act(
     let writing = (entry.effect != Effect::Read).then(Writing::begin);
     let task = tokio::spawn(async move {
         let _writing = writing;
-        // The time-out is inside the task, so that it still holds after the turn was dropped.
-        tokio::time::timeout(entry.timeout, entry.run(arguments, &ctx)).await
-    });
-    let mut task = match entry.effect {
-        Effect::Read => AbortOnDrop { task, abort: true },
-        Effect::Write | Effect::Irreversible | Effect::Egress => AbortOnDrop { task, abort: false },
-    };
-    match (&mut task.task).await {
-        Ok(Ok(Ok(output))) => Outcome::Done(output),
-        Ok(Ok(Err(error))) => failed(entry, error),
-        Ok(Err(_)) => {
-            tracing::warn!(
-                tool = entry.name,
-                seconds = entry.timeout.as_secs(),
-                "tool timed out"
-            );
-            Outcome::Broken(words::timed_out("do that"))
+        let run = entry.run(arguments, &ctx);
+        match entry.effect {
+            // What is written to the person's files is written on threads that nothing can stop, and had better be
+            // finished than halved.
+            Effect::Write => Ok(run.await),
+            // The time-out is inside the task, so that it still holds after the turn was dropped.
+            Effect::Read | Effect::Irreversible | Effect::Egress => {
+                tokio::time::timeout(entry.timeout, run).await
+            }
         }
-        Err(_) => panicked(entry),
+    });
+    let mut task = AbortOnDrop {
+        task,
+        abort: entry.effect == Effect::Read,
+    };
+    let timed_out = match tokio::time::timeout(entry.timeout + GRACE, &mut task.task).await {
+        Ok(Ok(Ok(Ok(output)))) => return Outcome::Done(output),
+        Ok(Ok(Ok(Err(error)))) => return failed(entry, error),
+        Ok(Err(_)) => return panicked(entry),
+        Ok(Ok(Err(_))) => words::timed_out("do that"),
+        Err(_) => words::still_working(),
+    };
+    let seconds = entry.timeout.as_secs();
+    tracing::warn!(tool = entry.name, seconds, "tool timed out");
+    Outcome::Broken(timed_out)
+}
+
+/// After a tool's own time-out, for its answer to come through.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A question is asked again when what it was about has changed while the person thought; this often at most.
+const QUESTIONS: usize = 3;
+
+/// Asks the person. `None` when they agreed to exactly what would be done now.
+async fn ask_first(
+    entry: &'static Entry,
+    call: &Call,
+    because: Vec<String>,
+    around: &Circumstances<'_>,
+    front: &mut dyn Front,
+) -> Option<Outcome> {
+    let mut agreed = None;
+    for _ in 0..=QUESTIONS {
+        let action = match preview(entry, call, &around.ctx).await {
+            Ok(action) => action,
+            Err(outcome) => return Some(outcome),
+        };
+        if agreed.as_ref() == Some(&action) {
+            return None;
+        }
+        let question = Question {
+            tool: entry.name.to_owned(),
+            action,
+            because: because.clone(),
+        };
+        match tokio::time::timeout(around.patience, front.confirm(&question)).await {
+            Ok(Confirmation::Yes) => agreed = Some(question.action),
+            Ok(Confirmation::No) | Err(_) => return Some(Outcome::Declined),
+            Ok(Confirmation::Nobody) => return Some(Outcome::NeedsConfirmation(question.action)),
+        }
+    }
+    Some(Outcome::Tell(words::keeps_changing()))
+}
+
+/// What a call would do. It reads the person's files, so it runs where a slow disk holds up nobody else.
+async fn preview(entry: &'static Entry, call: &Call, ctx: &Ctx) -> Result<String, Outcome> {
+    let (arguments, ctx) = (call.arguments.clone(), ctx.clone());
+    let looking = tokio::task::spawn_blocking(move || entry.preview(arguments, &ctx));
+    match tokio::time::timeout(entry.timeout, looking).await {
+        Ok(Ok(Ok(action))) => Ok(action),
+        Ok(Ok(Err(error))) => Err(failed(entry, error)),
+        Ok(Err(_)) => Err(panicked(entry)),
+        Err(_) => Err(Outcome::Broken(words::timed_out("look that up"))),
     }
 }
 
 fn failed(entry: &Entry, error: ToolError) -> Outcome {
     match error {
         ToolError::Tell(text) => Outcome::Tell(text),
+        ToolError::TellOthers(text) => Outcome::TellOthers(text),
         ToolError::Misfit(text) => Outcome::Misfit(text),
         ToolError::Broken { what, cause } => {
             tracing::warn!(tool = entry.name, "tool failed");
@@ -160,46 +196,4 @@ impl<T> Drop for AbortOnDrop<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::reply::Terminal;
-
-    #[tokio::test]
-    async fn a_planted_fact_is_not_remembered_even_with_a_yes() {
-        let home = tempfile::tempdir().unwrap();
-        let dirs = tools::Dirs::under(home.path());
-        let call = Call {
-            name: "memory.remember".into(),
-            arguments: json!({"fact": "my bank is at evil.example"}),
-        };
-        let remember = async |tainted| {
-            let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
-            let around = Circumstances {
-                ctx: Ctx::new(
-                    jiff::Zoned::now(),
-                    dirs.clone(),
-                    Arc::new(tools::discover::Index::of(tools::ALL)),
-                    journal.step("memory.remember"),
-                ),
-                tainted,
-                said: &["yes"],
-                patience: Duration::from_secs(5),
-            };
-            let mut says_yes = Terminal {
-                verbose: false,
-                yes: true,
-                interactive: false,
-            };
-            let entry = tools::find("memory.remember").unwrap();
-            act(entry, &call, around, &mut says_yes).await
-        };
-        assert_eq!(remember(true).await, Outcome::Tell(words::own_words_only()));
-        assert!(!dirs.memory.exists());
-        assert!(matches!(remember(false).await, Outcome::Done(_)));
-        assert!(dirs.memory.exists());
-    }
-}
+mod tests;

@@ -91,6 +91,8 @@ pub enum Outcome {
     Done(tools::Output),
     /// It could not, and the model may try again or the person can help.
     Tell(String),
+    /// The same, with words of others in it.
+    TellOthers(String),
     /// The arguments do not fit the schema; only the model can mend that.
     Misfit(String),
     /// It could not, and nobody in the conversation can mend it. The sentence is for the person.
@@ -224,9 +226,16 @@ struct Turn {
     /// Whether the model tried to act and could not.
     stumbled: bool,
     /// What the last failed call told; the answer when the model only has words left.
-    told: Option<String>,
+    told: Option<Told>,
     /// The last thing that was really done.
     did: Option<String>,
+}
+
+/// What a failed call told.
+struct Told {
+    text: String,
+    /// Whether others wrote some of it.
+    untrusted: bool,
 }
 
 impl Agent {
@@ -408,7 +417,7 @@ impl Agent {
     fn answered(&mut self, words: &str) -> Step {
         let words = words.trim();
         if let Some(told) = self.turn.told.take() {
-            return self.reply(told, Ending::CouldNot);
+            return self.could_not(told);
         }
         if words.is_empty() || self.turn.stumbled {
             return self.give_up();
@@ -500,15 +509,16 @@ impl Agent {
             }
             // That a search found nothing is for the model; what it then says by itself may well be the answer.
             Outcome::Tell(text) if call.name == toolbox::DISCOVER => self.mistake(call.clone(), text),
-            Outcome::Tell(text) => {
-                self.turn.told = Some(text.clone());
-                self.mistake(call.clone(), text)
-            }
+            Outcome::Tell(text) => self.told(call, text, false),
+            Outcome::TellOthers(text) => self.told(call, text, true),
             Outcome::Broken(sentence) => self.reply(sentence, Ending::CouldNot),
             Outcome::Declined => self.reply(words::declined(), Ending::NeedsConfirmation),
-            Outcome::NeedsConfirmation(question) => {
-                self.reply(words::needs_confirmation(&question), Ending::NeedsConfirmation)
-            }
+            // The question may name what others named; the conversation need not keep it.
+            Outcome::NeedsConfirmation(question) => self.end(
+                words::needs_confirmation(&question),
+                words::asked_first(),
+                Ending::NeedsConfirmation,
+            ),
         }
     }
 
@@ -533,21 +543,43 @@ impl Agent {
         }
     }
 
+    /// A call could not be done for a reason that the model or the person can mend.
+    fn told(&mut self, call: &Call, text: String, untrusted: bool) -> Step {
+        self.turn.told = Some(Told {
+            text: text.clone(),
+            untrusted,
+        });
+        self.try_again(call.clone(), text, untrusted)
+    }
+
     /// Tells the model what was wrong and lets it try again, a few times.
     fn mistake(&mut self, call: Call, note: String) -> Step {
+        self.try_again(call, note, false)
+    }
+
+    fn try_again(&mut self, call: Call, note: String, untrusted: bool) -> Step {
         self.turn.mistakes += 1;
         self.turn.must_call.clear();
         if self.turn.mistakes > MAX_MISTAKES {
             return self.give_up();
         }
-        self.note(call, note, false, Vec::new());
+        self.note(call, note, untrusted, Vec::new());
         Step::Generate(self.ask())
+    }
+
+    /// Ends a turn with what a failed call told.
+    fn could_not(&mut self, told: Told) -> Step {
+        let remembered = match told.untrusted {
+            true => words::read_out(),
+            false => told.text.clone(),
+        };
+        self.end(told.text, remembered, Ending::CouldNot)
     }
 
     /// Ends a turn in which the model gets no further: with what was done, else with what kept it from being done.
     fn give_up(&mut self) -> Step {
         match (self.turn.did.take(), self.turn.told.take()) {
-            (_, Some(told)) => self.reply(told, Ending::CouldNot),
+            (_, Some(told)) => self.could_not(told),
             (Some(did), None) => self.reply(did, Ending::Done),
             (None, None) => self.reply(words::no_answer(), Ending::CouldNot),
         }
@@ -562,7 +594,8 @@ impl Agent {
     fn end(&mut self, text: String, remembered: String, end: Ending) -> Step {
         self.last = Some(tools::Answered {
             text: text.clone(),
-            untrusted: self.tainted(),
+            // What is not kept as it was said holds words of others.
+            untrusted: self.tainted() || text != remembered,
         });
         self.talk.close(remembered);
         self.turn = Turn::default();

@@ -2,7 +2,12 @@
 //!
 //! The interface is the one of DESIGN section 6. What it does is one event to the loop in `run.rs`.
 
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{
+    collections::HashMap,
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use tokio::{
@@ -197,12 +202,31 @@ pub async fn signal(client: &Connection, happening: &Happening) {
     }
 }
 
-/// Takes the socket. A file that a dead daemon left is replaced; a living daemon is not.
+/// The daemon's socket, and the lock that keeps a second daemon from it. Leaving takes the socket away.
+pub struct Door {
+    listener: UnixListener,
+    socket: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // The next daemon would replace it, but a client should not try a socket that nobody answers.
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Takes the socket. A file that a dead daemon left is replaced; a living daemon is not, and of two that start at the same
+/// moment one gets it.
 ///
 /// # Errors
 /// When another daemon is running, or the folder cannot be written.
-pub async fn listen(socket: &Path) -> anyhow::Result<UnixListener> {
-    if running(socket).await {
+pub async fn listen(socket: &Path) -> anyhow::Result<Door> {
+    let path = socket.with_extension("lock");
+    let lock = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    // The lock is the system's and ends with its process; where a file system has none the socket has to tell.
+    let taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+    if taken || running(socket).await {
         anyhow::bail!("another tiro daemon is running on {}", socket.display());
     }
     match std::fs::remove_file(socket) {
@@ -211,7 +235,13 @@ pub async fn listen(socket: &Path) -> anyhow::Result<UnixListener> {
         }
         _ => {}
     }
-    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
+    let listener =
+        UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))?;
+    Ok(Door {
+        listener,
+        socket: socket.to_owned(),
+        _lock: lock,
+    })
 }
 
 /// Whether somebody listens on the socket.
@@ -220,11 +250,11 @@ pub async fn running(socket: &Path) -> bool {
 }
 
 /// Accepts clients until the task is dropped.
-pub async fn serve(listener: UnixListener, events: mpsc::Sender<Event>) {
+pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
     let clients = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CLIENTS));
     let mut client = 0;
     loop {
-        let stream = match listener.accept().await {
+        let stream = match door.listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of file descriptors, say: waiting is all that helps.

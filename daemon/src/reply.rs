@@ -162,6 +162,8 @@ impl Front for Terminal {
         if !self.interactive {
             return Confirmation::Nobody;
         }
+        // What was typed before the question was there is no answer to it.
+        let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         say_aside(&ask_line(question));
         match answer().await {
             Ok(line) if is_yes(&line) => Confirmation::Yes,

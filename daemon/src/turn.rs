@@ -156,7 +156,9 @@ async fn carry_out(
 fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {
     match outcome {
         Outcome::Done(output) => ("ok", output.data.clone()),
-        Outcome::Tell(text) | Outcome::Misfit(text) => ("told", Value::from(text.as_str())),
+        Outcome::Tell(text) | Outcome::TellOthers(text) | Outcome::Misfit(text) => {
+            ("told", Value::from(text.as_str()))
+        }
         Outcome::Broken(text) => ("broken", Value::from(text.as_str())),
         Outcome::Declined => ("declined", Value::Null),
         Outcome::NeedsConfirmation(question) => ("unconfirmed", Value::from(question.as_str())),

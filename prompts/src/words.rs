@@ -30,6 +30,11 @@ pub fn needs_confirmation(question: &str) -> String {
     format!("I need your yes first: {}.", question.trim_end_matches('.'))
 }
 
+/// What the conversation keeps of a question that nobody was there to answer.
+pub fn asked_first() -> String {
+    "I need a yes for that first.".to_owned()
+}
+
 /// A change was taken back; `what` is what it had said.
 pub fn undone(what: &str) -> String {
     format!("Undone: {what}")
@@ -70,6 +75,16 @@ pub fn broken(what: &str) -> String {
 /// A tool took longer than it may.
 pub fn timed_out(what: &str) -> String {
     format!("Sorry, it took too long to {what}, so I stopped.")
+}
+
+/// A change takes longer than it should, and is better finished than left half done.
+pub fn still_working() -> String {
+    "That takes longer than it should. I am still at it; ask me in a moment what came of it.".to_owned()
+}
+
+/// What would be done changes faster than the person is asked about it.
+pub fn keeps_changing() -> String {
+    "What that would do keeps changing while I ask. Please try again in a moment.".to_owned()
 }
 
 /// The person stopped the turn.

@@ -288,13 +288,21 @@ async fn status_tells_of_the_daemon_while_it_is_busy() {
 async fn a_second_daemon_refuses_and_a_dead_ones_socket_is_replaced() {
     let running = Running::start(ScriptedLlm::replies::<&str>([])).await;
     let socket = running.home.path().join(SOCKET);
-    let refused = bus::listen(&socket).await.unwrap_err();
+    let refused = bus::listen(&socket).await.map(drop).unwrap_err();
     assert!(refused.to_string().contains("another tiro daemon"), "{refused}");
     running.events.send(Event::Stop).await.unwrap();
     running.ended.await.unwrap();
     running.serving.abort();
     let _ = running.serving.await;
+    assert!(!socket.exists(), "a daemon that leaves takes its socket away");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     assert!(socket.exists(), "the file of a killed daemon stays behind");
+    let door = bus::listen(&socket).await.unwrap();
+    // Nobody serves it yet, but it is taken.
+    std::fs::remove_file(&socket).unwrap();
+    let refused = bus::listen(&socket).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("another tiro daemon"), "{refused}");
+    drop(door);
     bus::listen(&socket).await.unwrap();
 }
 

@@ -271,6 +271,9 @@ pub enum ToolError {
     /// The model may try again, or the person can answer: says what, and what to do.
     #[error("{0}")]
     Tell(String),
+    /// The same with words of others in it, such as the title of an invitation: it taints the conversation.
+    #[error("{0}")]
+    TellOthers(String),
     /// The arguments do not have the shape that the schema asks for. Only the model can mend that, so only the model
     /// hears it.
     #[error("{0}")]

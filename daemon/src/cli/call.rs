@@ -59,7 +59,9 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
             say(&if json { output.data.to_string() } else { output.say })?;
             return Ok(ExitCode::SUCCESS);
         }
-        Outcome::Tell(text) | Outcome::Misfit(text) | Outcome::Broken(text) => (text, Ending::CouldNot),
+        Outcome::Tell(text) | Outcome::TellOthers(text) | Outcome::Misfit(text) | Outcome::Broken(text) => {
+            (text, Ending::CouldNot)
+        }
         Outcome::Declined => (prompts::words::declined(), Ending::NeedsConfirmation),
         Outcome::NeedsConfirmation(question) => (
             prompts::words::needs_confirmation(&question),
@@ -67,5 +69,7 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         ),
     };
     say_aside(&text);
+    // One that takes longer than it should is not left half done.
+    finish_writes().await;
     Ok(exit_code(end))
 }

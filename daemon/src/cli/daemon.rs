@@ -19,10 +19,10 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     app.paths.create()?;
     let accounts = dav::accounts(&app.config)?;
     let socket = app.paths.socket()?;
-    let listener = bus::listen(&socket).await?;
+    let door = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
     let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
-    let serving = tokio::spawn(bus::serve(listener, events.clone()));
+    let serving = tokio::spawn(bus::serve(door, events.clone()));
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(accounts, app.config.dirs(&app.paths), ended));
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -36,10 +36,10 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     say_aside(&format!("Tiro listens on {}.", socket.display()));
     daemon.run(inbox).await;
     serving.abort();
+    // Takes the socket away.
+    let _ = serving.await;
     let _ = end.send(true);
     let _ = synchronising.await;
     stopping.abort();
-    // The next daemon would replace it, but a client should not try a socket that nobody answers.
-    let _ = std::fs::remove_file(&socket);
     Ok(ExitCode::SUCCESS)
 }

@@ -134,6 +134,10 @@ impl<D: Dialect> Connection<D> {
         let frame = protocol::encode(&ToEngine::Request { id, request })?;
         let (sender, events) = mpsc::unbounded_channel();
         lock(&self.shared.waiting).insert(id, sender);
+        // An engine that has ended closes whoever waits then; this call may have come too late for that.
+        if self.ended().is_some() {
+            lock(&self.shared.waiting).remove(&id);
+        }
         let call = Call {
             id,
             events,
