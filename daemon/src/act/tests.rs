@@ -1,3 +1,5 @@
+//! What happens between a call and its tool: consent, time-outs, and writes that are finished.
+
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use async_trait::async_trait;
