@@ -110,7 +110,8 @@ impl Tiro1 {
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
-    /// The turn entered a state. `detail` is the happening as JSON, in the shape of `reply::Happening`.
+    /// The turn entered a state. `detail` is the happening as JSON, in the shape of `reply::Happening`. The client that
+    /// asked gets everything that happens in its turn; every other client gets the states, without any words.
     #[zbus(signal)]
     async fn state_changed(emitter: &SignalEmitter<'_>, state: &str, detail: &str) -> zbus::Result<()>;
 
@@ -126,9 +127,13 @@ impl Tiro1 {
     #[zbus(signal)]
     async fn replied(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
 
-    /// A timer, an alarm or a reminder rang. Every client gets it.
+    /// A timer, an alarm, a reminder or an event rang. Every client gets it.
     #[zbus(signal)]
     async fn ringing(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
+
+    /// The daemon noticed something that the person should know. Every client gets it.
+    #[zbus(signal)]
+    async fn noticed(emitter: &SignalEmitter<'_>, text: &str, detail: &str) -> zbus::Result<()>;
 }
 
 impl Tiro1 {
@@ -187,6 +192,7 @@ pub async fn signal(client: &Connection, happening: &Happening) {
             Happening::Heard { text, .. } => Tiro1::heard(emitter, text, &detail).await,
             Happening::Acting { tool, .. } => Tiro1::acting(emitter, tool, &detail).await,
             Happening::Rang { text, .. } => Tiro1::ringing(emitter, text, &detail).await,
+            Happening::Noticed { text } => Tiro1::noticed(emitter, text, &detail).await,
             Happening::Replied { text } => Tiro1::replied(emitter, text, &detail).await,
             Happening::State { state } => Tiro1::state_changed(emitter, state.name(), &detail).await,
             Happening::Asked { .. } => Tiro1::state_changed(emitter, "confirming", &detail).await,
@@ -247,6 +253,15 @@ pub async fn listen(socket: &Path) -> anyhow::Result<Door> {
 /// Whether somebody listens on the socket.
 pub async fn running(socket: &Path) -> bool {
     UnixStream::connect(socket).await.is_ok()
+}
+
+/// The happening in a signal; nothing in any other message.
+pub fn happening(message: &zbus::Message) -> Option<Happening> {
+    if message.message_type() != zbus::message::Type::Signal {
+        return None;
+    }
+    let (_, detail): (String, String) = message.body().deserialize().ok()?;
+    serde_json::from_str(&detail).ok()
 }
 
 /// Accepts clients until the task is dropped.

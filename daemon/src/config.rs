@@ -59,7 +59,7 @@ section! {
         lists: Lists = Lists::default(),
         /// Your alarms.
         alarms: Alarms = Alarms::default(),
-        /// How alarms, timers and reminders ring.
+        /// How alarms, timers, reminders and the alarms of calendar events ring.
         ring: Ring = Ring::default(),
         /// Your address books.
         contacts: Contacts = Contacts::default(),
@@ -250,7 +250,7 @@ section! {
 }
 
 section! {
-    /// How alarms, timers and reminders ring.
+    /// How alarms, timers, reminders and the alarms of calendar events ring.
     Ring {
         /// Whether there is a sound; a notification is shown in any case.
         sound: bool = true,

@@ -71,7 +71,7 @@ pub enum Happening {
         /// What is said.
         text: String,
     },
-    /// A timer, an alarm or a reminder rang; every client is told, whatever it asked.
+    /// A timer, an alarm, a reminder or an event rang; every client is told, whatever it asked.
     Rang {
         /// The same each time it rings.
         id: String,
@@ -83,6 +83,11 @@ pub enum Happening {
         times: u32,
         /// Whether it should have rung before.
         missed: bool,
+    },
+    /// The daemon noticed something that the person should know; every client is told.
+    Noticed {
+        /// What is said.
+        text: String,
     },
 }
 
@@ -209,8 +214,11 @@ pub fn ask_line(question: &Question) -> String {
 /// One line of trace for people, or nothing for what needs no line.
 pub fn describe(happening: &Happening) -> Option<String> {
     Some(match happening {
-        // What rings is no part of a turn; who wants it listens for it.
-        Happening::State { .. } | Happening::Asked { .. } | Happening::Rang { .. } => return None,
+        // What rings and what is noticed is no part of a turn; who wants it listens for it.
+        Happening::State { .. }
+        | Happening::Asked { .. }
+        | Happening::Rang { .. }
+        | Happening::Noticed { .. } => return None,
         Happening::Heard { text, seconds, ms } => {
             format!("heard    \"{text}\"  ({seconds:.1} s of audio in {ms:.0} ms)")
         }

@@ -1,22 +1,25 @@
-//! What rings: looks at timers, alarms and reminders, rings what is due, and hears the answer.
+//! What rings: looks at timers, alarms, reminders and calendars, rings what is due, and hears the answer.
 //!
 //! What rings when is decided in `tools::system::rings`, over files that all processes share; here are the clock, the
 //! sound and the notification. Nothing sleeps until a moment: wall clocks are set and machines suspended, so it is
 //! looked four times a second, against a list that is made anew every minute, when the clock jumps, and when a folder
 //! changes.
 
-mod desk;
-mod sound;
+mod clock;
+mod plan;
+pub mod desk;
+pub mod sound;
 
 use std::{
     collections::{BTreeMap, HashSet},
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
+use clock::{Jump, Watch};
 use desk::{Answer, Desk, Pressed};
 use jiff::{SignedDuration, Timestamp, Zoned};
+use plan::Plan;
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
@@ -26,14 +29,14 @@ use tools::{
     discover::Index,
     system::{
         rings::{self, Again, Kind, LATE, Ring, Stage, Taken},
-        timers, vdir,
+        timers,
     },
 };
 
 use crate::{
     reply::Happening,
-    room::{Clock, Parts},
-    run::Event,
+    room::Parts,
+    run::{Event, Source},
 };
 
 /// How it rings.
@@ -53,6 +56,8 @@ pub struct Settings {
     pub times: u32,
     /// The session bus with the notifications, where it is not the one of the environment.
     pub bus: Option<String>,
+    /// The PulseAudio server to play on, where it is not the one of the environment.
+    pub speaker: Option<String>,
 }
 
 impl Default for Settings {
@@ -65,25 +70,20 @@ impl Default for Settings {
             again: Duration::from_secs(3 * 60),
             times: 3,
             bus: None,
+            speaker: None,
         }
     }
 }
 
 /// How often it is looked; half of this is how late something rings on average.
 const TICK: Duration = Duration::from_millis(250);
-/// How often the list of what will ring is made anew.
-const PLAN: Duration = Duration::from_secs(60);
-/// How far ahead the list reaches.
-const AHEAD: SignedDuration = SignedDuration::from_hours(2);
-/// When the wall clock and the machine's own differ by more, the clock was set or the machine slept.
-const JUMP: SignedDuration = SignedDuration::from_secs(2);
 /// How often it is asked whether what waits for an answer is due again.
 const WAIT: Duration = Duration::from_secs(1);
 /// That everything up to now was looked at is written down this often.
 const NOTE: Duration = Duration::from_secs(10 * 60);
 /// As many missed ones are told one by one; the rest together.
 const MAX_MISSED: usize = 5;
-/// The sound of a reminder, and of what was missed.
+/// The sound of a reminder, of an event, and of what was missed.
 const SHORT: Duration = Duration::from_millis(1200);
 
 /// Rings until the task is dropped.
@@ -109,8 +109,7 @@ struct Ringer {
     events: mpsc::Sender<Event>,
     desk: Desk,
     plan: Option<Plan>,
-    /// When it was last looked, by both clocks.
-    looked: Option<(Timestamp, Instant)>,
+    clock: Watch,
     /// When it was last written down.
     noted: Option<Instant>,
     /// When it was last asked what is due.
@@ -119,23 +118,14 @@ struct Ringer {
     since: Option<Timestamp>,
     /// The file of what rang as we know it.
     stamp: Option<SystemTime>,
+    /// The timers as they were at the last look: when each rings, and whether it was set since we look.
+    timers: Option<BTreeMap<u64, (Timestamp, bool)>>,
     /// What waits for an answer, and its sound.
     ringing: BTreeMap<String, Option<JoinHandle<()>>>,
     /// What rang although it could not be written down.
     unwritten: HashSet<String>,
-}
-
-/// What will ring, and what that was read from.
-#[derive(Debug, Clone, Default)]
-struct Plan {
-    rings: Vec<Ring>,
-    until: Timestamp,
-    zone: Option<String>,
-    made: Option<Instant>,
-    /// The folders and when they changed.
-    folders: Vec<(PathBuf, Option<SystemTime>)>,
-    /// Every file with its size and when it changed.
-    files: Vec<(PathBuf, u64, Option<SystemTime>)>,
+    /// Whether the last attempt to write it down failed.
+    failing: bool,
 }
 
 impl Ringer {
@@ -146,18 +136,20 @@ impl Ringer {
         pressed: mpsc::Sender<Answer>,
     ) -> Ringer {
         Ringer {
-            desk: Desk::start(parts.ring.clone(), pressed),
+            desk: Desk::start(parts.ring.clone(), Some(pressed)),
+            clock: Watch::of(&parts.clock),
             parts,
             index,
             events,
             plan: None,
-            looked: None,
             noted: None,
             taken: None,
             since: None,
             stamp: None,
+            timers: None,
             ringing: BTreeMap::new(),
             unwritten: HashSet::new(),
+            failing: false,
         }
     }
 
@@ -165,52 +157,79 @@ impl Ringer {
     async fn look(&mut self) {
         let ctx = self.parts.ctx(&self.index);
         let now = ctx.now.clone();
-        let jumped = self.jumped(now.timestamp());
-        self.refresh(&ctx, jumped).await;
+        let jump = self.jumped(&ctx).await;
+        self.refresh(&ctx, jump != Jump::None).await;
         let plan = self.plan.get_or_insert_default();
         let due = plan.rings.iter().any(|ring| ring.at <= now.timestamp());
         let note = self.noted.is_none_or(|noted| noted.elapsed() >= NOTE);
         let timers = timers::all(&ctx.dirs).unwrap_or_default();
+        self.know(&timers);
         let timers = timers.iter().any(|timer| timer.is_due(&now));
-        // What waits for an answer may be due again.
-        let waits = !self.ringing.is_empty() && self.taken.is_none_or(|taken| taken.elapsed() >= WAIT);
-        if due || note || timers || waits {
+        // What waits for an answer may be due again, and a disk that was full may have room.
+        let rested = self.taken.is_none_or(|taken| taken.elapsed() >= WAIT);
+        let waits = !self.ringing.is_empty() && rested;
+        if ((due || note || timers) && (rested || !self.failing)) || waits {
             self.taken = Some(Instant::now());
             self.take(&ctx).await;
         }
         self.hear_of_others(&ctx.dirs);
     }
 
-    /// Whether the wall clock went another way than the machine's own.
-    fn jumped(&mut self, now: Timestamp) -> bool {
-        let looked = self.looked.replace((now, Instant::now()));
+    /// Whether the wall clock was set or the machine slept. A timer that was set while we look keeps its length when the
+    /// clock is set; of an earlier one nobody knows by which clock it was set, so the wall clock counts.
+    async fn jumped(&mut self, ctx: &Ctx) -> Jump {
+        let now = ctx.now.timestamp();
         let since = *self.since.get_or_insert(now);
-        let (Some((wall, own)), Clock::Real) = (looked, &self.parts.clock) else {
-            return false;
-        };
-        let own = SignedDuration::try_from(own.elapsed()).unwrap_or_default();
-        let jump = now.duration_since(wall) - own;
-        if jump.abs() <= JUMP {
-            return false;
+        let jump = self.clock.look(now);
+        match jump {
+            Jump::None => {}
+            Jump::Slept => self.since = Some(now),
+            Jump::Set(by) => {
+                tracing::info!(seconds = by.as_secs(), "the clock was set");
+                self.since = Some(since.min(now));
+                let known = self.timers.iter().flatten();
+                let own: Vec<(u64, Timestamp)> = known
+                    .filter(|(_, (_, own))| *own)
+                    .map(|(id, (rings, _))| (*id, *rings))
+                    .collect();
+                let dirs = ctx.dirs.clone();
+                if let Ok(Err(error)) = spawn_blocking(move || timers::shift(&dirs, &own, by)).await {
+                    tracing::warn!(%error, "a timer could not be moved with the clock");
+                }
+                // By as much as they were moved they are not new.
+                for (rings, own) in self.timers.iter_mut().flat_map(BTreeMap::values_mut) {
+                    if *own {
+                        *rings = rings.checked_add(by).unwrap_or(*rings);
+                    }
+                }
+            }
         }
-        tracing::info!(seconds = jump.as_secs(), "the clock jumped");
-        self.since = Some(if jump.is_positive() { now } else { since.min(now) });
-        true
+        jump
+    }
+
+    /// Keeps in mind which timers are there.
+    fn know(&mut self, timers: &[timers::Timer]) {
+        let before = self.timers.take();
+        let running = timers.iter().filter(|timer| timer.paused.is_none());
+        let known = running.map(|timer| {
+            let own = before.as_ref().is_some_and(|before| {
+                let same = before.get(&timer.id).filter(|(rings, _)| *rings == timer.rings);
+                same.is_none_or(|(_, own)| *own)
+            });
+            (timer.id, (timer.rings, own))
+        });
+        self.timers = Some(known.collect());
     }
 
     /// Makes the list anew when it is time to, or when something changed.
     async fn refresh(&mut self, ctx: &Ctx, jumped: bool) {
-        let changed = |plan: &Plan| {
-            plan.made.is_none_or(|made| made.elapsed() >= PLAN)
-                || plan.folders.iter().any(|(path, stamp)| modified(path) != *stamp)
-        };
         let old = match &self.plan {
-            Some(plan) if !jumped && !changed(plan) => return,
+            Some(plan) if !jumped && !plan.is_old() => return,
             Some(plan) => plan.clone(),
             None => Plan::default(),
         };
         let (dirs, now) = (ctx.dirs.clone(), ctx.now.clone());
-        match spawn_blocking(move || plan(&dirs, &now, old, jumped)).await {
+        match spawn_blocking(move || plan::make(&dirs, &now, old, jumped)).await {
             Ok(plan) => self.plan = Some(plan),
             Err(error) => tracing::error!(%error, "what will ring could not be read"),
         }
@@ -227,7 +246,12 @@ impl Ringer {
         let (dirs, at) = (ctx.dirs.clone(), now.clone());
         let taken = spawn_blocking(move || rings::take(&dirs, &rings, &at, again)).await;
         let taken = match taken {
-            Ok(Ok(taken)) => {
+            Ok(Ok(mut taken)) => {
+                if std::mem::take(&mut self.failing) {
+                    // What rang meanwhile is written down now, and does not ring anew.
+                    taken.fresh.retain(|ring| !self.unwritten.remove(&ring.key()));
+                    self.notice(None).await;
+                }
                 self.noted = Some(Instant::now());
                 if let Some(plan) = &mut self.plan {
                     plan.rings.retain(|ring| ring.at > now.timestamp());
@@ -235,8 +259,14 @@ impl Ringer {
                 taken
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "what rings cannot be written down");
-                self.unwritten(&now)
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::warn!(%error, "what rings cannot be written down");
+                    let text = format!(
+                        "I cannot write down what rang, so it may ring again when I am started anew: {error}."
+                    );
+                    self.notice(Some(text)).await;
+                }
+                self.unwritten(&ctx.dirs, &now)
             }
             Err(error) => {
                 tracing::error!(%error, "what rings could not be taken");
@@ -255,10 +285,13 @@ impl Ringer {
     }
 
     /// A full disk is no reason not to be woken: what is due just now rings, once in this process.
-    fn unwritten(&mut self, now: &Zoned) -> Taken {
+    fn unwritten(&mut self, dirs: &Dirs, now: &Zoned) -> Taken {
         let rings = self.plan.as_ref().map(|p| p.rings.clone()).unwrap_or_default();
         let due = |ring: &Ring| ring.at <= now.timestamp() && late(ring, now) <= LATE;
-        let fresh = rings.into_iter().filter(due);
+        let timers = timers::all(dirs).unwrap_or_default();
+        let timers = timers.iter().filter(|timer| timer.is_due(now));
+        let timers = timers.map(|timer| rings::of_timer(timer, dirs));
+        let fresh = rings.into_iter().filter(due).chain(timers);
         Taken {
             fresh: fresh.filter(|ring| self.unwritten.insert(ring.key())).collect(),
             again: Vec::new(),
@@ -270,7 +303,7 @@ impl Ringer {
         let key = ring.key();
         let text = ring.say(Duration::ZERO, false, now);
         let length = match ring.kind {
-            Kind::Reminder => SHORT,
+            Kind::Reminder | Kind::Event => SHORT,
             Kind::Timer | Kind::Alarm => self.parts.ring.length,
         };
         let sound = self.sound(length);
@@ -283,11 +316,15 @@ impl Ringer {
 
     /// Tells what was missed: a few one by one, many together.
     async fn missed(&mut self, missed: &[Ring], now: &Zoned) {
+        let away = |ring: &Ring| self.since.is_some_and(|since| ring.at < since);
+        let missed: Vec<&Ring> = missed
+            .iter()
+            .filter(|ring| ring.is_news(away(ring), now))
+            .collect();
         if missed.is_empty() {
             return;
         }
         drop(self.sound(SHORT));
-        let away = |ring: &Ring| self.since.is_some_and(|since| ring.at < since);
         let line = |ring: &Ring| ring.say(late(ring, now), away(ring), now);
         let told = missed.len().min(MAX_MISSED);
         let mut lines: Vec<(Kind, String, String)> = missed[missed.len() - told..]
@@ -296,7 +333,7 @@ impl Ringer {
             .collect();
         if missed.len() > told {
             let rest = &missed[..missed.len() - told];
-            let names: Vec<String> = rest.iter().map(Ring::name).collect();
+            let names: Vec<String> = rest.iter().map(|ring| ring.name()).collect();
             let names = tools::system::speech::some_of(&names, MAX_MISSED);
             lines.insert(
                 0,
@@ -325,10 +362,20 @@ impl Ringer {
         let _ = self.events.send(Event::Rang(rang)).await;
     }
 
+    /// Says that something is wrong here, or that it is well again.
+    async fn notice(&self, text: Option<String>) {
+        let source = Source::Rings;
+        let texts = text.into_iter().collect();
+        // Fails only when the daemon is stopping.
+        let _ = self.events.send(Event::Noticed { source, texts }).await;
+    }
+
     fn sound(&self, length: Duration) -> Option<JoinHandle<()>> {
         let settings = &self.parts.ring;
-        let volume = settings.volume;
-        settings.sound.then(|| tokio::spawn(sound::play(length, volume)))
+        let (volume, speaker) = (settings.volume, settings.speaker.clone());
+        settings
+            .sound
+            .then(|| tokio::spawn(sound::play(length, volume, speaker)))
     }
 
     /// The person pressed a button.
@@ -338,9 +385,15 @@ impl Ringer {
         self.silence(&key);
         let snooze = self.parts.ring.snooze;
         let done = spawn_blocking(move || match pressed {
-            Pressed::Stop => rings::stop(&ctx.dirs, |ring| ring.key() == key)
-                .map(drop)
-                .map_err(|e| e.to_string()),
+            Pressed::Stop => {
+                let step = ctx.step.journal().step("alarms.cancel");
+                let stopped = rings::stop(&step, &ctx.dirs, &ctx.now, |ring| ring.key() == key);
+                let stopped = stopped.map_err(|e| e.to_string())?;
+                for ring in stopped.iter().filter(|_| step.wrote()) {
+                    step.did(&format!("I stopped your {}.", ring.name()), false);
+                }
+                Ok(())
+            }
             Pressed::Snooze => {
                 let Some(open) = rings::known(&ctx.dirs, &key) else {
                     return Ok(());
@@ -402,54 +455,6 @@ impl Drop for Ringer {
 fn late(ring: &Ring, now: &Zoned) -> Duration {
     let late = now.timestamp().duration_since(ring.at);
     Duration::try_from(late).unwrap_or_default()
-}
-
-/// The list of what will ring; the old one where nothing changed on disk and it reaches far enough.
-fn plan(dirs: &Dirs, now: &Zoned, old: Plan, jumped: bool) -> Plan {
-    let lists = vdir::collections(&dirs.reminders).unwrap_or_default();
-    let mut folders = vec![dirs.alarms.clone(), dirs.reminders.clone()];
-    folders.extend(lists.into_iter().map(|list| list.path));
-    // Looked at before the files are read: what changes in between is seen the next time.
-    let folders: Vec<_> = folders.into_iter().map(|path| (modified(&path), path)).collect();
-    let folders: Vec<_> = folders.into_iter().map(|(stamp, path)| (path, stamp)).collect();
-    let files = files(&folders);
-    let zone = now.time_zone().iana_name().map(str::to_owned);
-    let soon = now.timestamp().checked_add(SignedDuration::from_mins(3));
-    let reaches = soon.is_ok_and(|soon| old.until > soon);
-    let made = Some(Instant::now());
-    if !jumped && reaches && old.files == files && old.zone == zone {
-        return Plan { made, folders, ..old };
-    }
-    let to = now.checked_add(AHEAD).unwrap_or_else(|_| now.clone());
-    Plan {
-        rings: rings::agenda(dirs, now, &to),
-        until: to.timestamp(),
-        zone,
-        made,
-        folders,
-        files,
-    }
-}
-
-fn files(folders: &[(PathBuf, Option<SystemTime>)]) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
-    let entries = folders
-        .iter()
-        .filter_map(|(path, _)| std::fs::read_dir(path).ok())
-        .flatten()
-        .take(vdir::MAX_FILES)
-        .filter_map(Result::ok);
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| {
-            let meta = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
-            Some((entry.path(), meta.len(), meta.modified().ok()))
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-fn modified(path: &std::path::Path) -> Option<SystemTime> {
-    std::fs::metadata(path).ok()?.modified().ok()
 }
 
 #[cfg(test)]

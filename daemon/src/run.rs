@@ -1,6 +1,7 @@
 //! The daemon's loop: one closed `enum Event`, one owner of the state. Barge-in is dropping the turn's future.
 
 mod front;
+mod notices;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,6 +18,8 @@ use std::{
 use front::{BusFront, Questions, lock};
 use futures_util::FutureExt as _;
 use models::llm::Prepared;
+use notices::Notices;
+pub use notices::Source;
 use prompts::words;
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
@@ -81,6 +84,20 @@ pub enum Event {
     },
     /// Something rings.
     Rang(Happening),
+    /// All that is wrong at one source now; nothing when all is well there.
+    Noticed {
+        /// Where.
+        source: Source,
+        /// As sentences.
+        texts: Vec<String>,
+    },
+    /// The turn of a client entered a state.
+    Entered {
+        /// Who asked.
+        client: u64,
+        /// The state.
+        state: State,
+    },
     /// A client is there, and wants to know what rings.
     Joined {
         /// Which.
@@ -125,6 +142,8 @@ const CONVERSATION: Duration = Duration::from_secs(10 * 60);
 
 /// How long a client has to take a signal.
 const SIGNAL: Duration = Duration::from_secs(5);
+/// Signals that wait for a client which reads slowly; more are lost to it.
+const MAX_SIGNALS: usize = 64;
 
 /// The running daemon.
 pub struct Daemon {
@@ -145,8 +164,9 @@ pub struct Daemon {
     /// The next turn begins a new conversation.
     forget: Arc<AtomicBool>,
     questions: Arc<StdMutex<Questions>>,
-    /// Everybody who is told what rings.
-    clients: BTreeMap<u64, Connection>,
+    /// Everybody who is told what rings, and what is noticed.
+    clients: BTreeMap<u64, mpsc::Sender<Happening>>,
+    notices: Notices,
     state: Arc<StdMutex<State>>,
     since: Instant,
     last_turn: Instant,
@@ -172,6 +192,7 @@ impl Daemon {
             stt: Arc::clone(room.stt()),
         };
         Daemon {
+            notices: Notices::new(parts.ring.clone()),
             room: Arc::new(Mutex::new(room)),
             index: Arc::new(Index::of(parts.tools)),
             parts,
@@ -215,8 +236,14 @@ impl Daemon {
                     self.warm = Some((0, self.engines.llm.stats().life()));
                 }
                 Event::Warm { number, engine } => self.warm = Some((number, engine)),
-                Event::Rang(rang) => self.rang(&rang),
-                Event::Joined { client, connection } => _ = self.clients.insert(client, connection),
+                Event::Rang(rang) => self.aside(&rang),
+                Event::Noticed { source, texts } => {
+                    for text in self.notices.now(source, texts) {
+                        self.aside(&Happening::Noticed { text });
+                    }
+                }
+                Event::Entered { client, state } => self.entered(client, state),
+                Event::Joined { client, connection } => self.joined(client, connection),
                 Event::Left { client } => _ = self.clients.remove(&client),
                 Event::Stop => break,
             }
@@ -280,6 +307,7 @@ impl Daemon {
             signals,
             questions: Arc::clone(&self.questions),
             state: Arc::clone(&self.state),
+            entered: (client, self.events.clone()),
             yes: asking.yes,
             interactive: asking.interactive,
         };
@@ -332,7 +360,11 @@ impl Daemon {
         self.running = None;
         self.last_turn = Instant::now();
         // A new place: a turn that was aborted may still be at work, and would write into the old one.
-        self.state = Arc::new(StdMutex::new(State::Idle));
+        let before = std::mem::replace(&mut self.state, Arc::new(StdMutex::new(State::Idle)));
+        // A turn that was stopped does not say so itself.
+        if *lock(&before) != State::Idle {
+            self.tell(&Happening::State { state: State::Idle }, None);
+        }
         if let Some(asking) = self.waiting.pop_front() {
             return self.begin(asking);
         }
@@ -391,18 +423,45 @@ impl Daemon {
         self.forget.store(true, Ordering::Relaxed);
     }
 
-    /// Tells every client what rings, and the daemon's own terminal.
-    fn rang(&self, rang: &Happening) {
+    /// Tells every client what happens beside the turns, and the daemon's own terminal.
+    fn aside(&self, happening: &Happening) {
         // A log is no place for what the person named a timer.
-        if let Happening::Rang { text, .. } = rang
+        if let Happening::Rang { text, .. } | Happening::Noticed { text } = happening
             && std::io::stderr().is_terminal()
         {
             say_aside(text);
         }
-        for connection in self.clients.values() {
-            let (connection, rang) = (connection.clone(), rang.clone());
-            tokio::spawn(async move { tokio::time::timeout(SIGNAL, bus::signal(&connection, &rang)).await });
+        self.tell(happening, None);
+    }
+
+    /// Tells every client but the one that knows already.
+    fn tell(&self, happening: &Happening, but: Option<u64>) {
+        for (client, signals) in &self.clients {
+            if but != Some(*client) && signals.try_send(happening.clone()).is_err() {
+                tracing::debug!(client, "a client does not read its signals");
+            }
         }
+    }
+
+    /// The client that asked knows where its turn is; the others are told, unless the turn was stopped meanwhile.
+    fn entered(&self, client: u64, state: State) {
+        if self.running.as_ref().is_some_and(|r| r.client == client) {
+            self.tell(&Happening::State { state }, Some(client));
+        }
+    }
+
+    /// From now on the client is told, in order; this ends when it has left.
+    fn joined(&mut self, client: u64, connection: Connection) {
+        let (signals, mut inbox) = mpsc::channel::<Happening>(MAX_SIGNALS);
+        self.clients.insert(client, signals);
+        tokio::spawn(async move {
+            while let Some(happening) = inbox.recv().await {
+                let signal = bus::signal(&connection, &happening);
+                if tokio::time::timeout(SIGNAL, signal).await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 
     fn status(&self) -> String {
@@ -415,6 +474,7 @@ impl Daemon {
             turns: self.turns,
             tokens: self.tokens,
             prefix: self.prefix,
+            problems: self.notices.all(),
             warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
             ..Status::of(&self.engines, info.as_ref())
         };

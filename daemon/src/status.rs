@@ -43,6 +43,8 @@ pub struct Status {
     pub prefix: Option<Prepared>,
     /// Whether the engine holds all that was said so far: the next turn evaluates nothing but new words.
     pub warm: bool,
+    /// What the daemon noticed that the person should know, as sentences.
+    pub problems: Vec<String>,
     /// The process that decides.
     pub llm: EngineStats,
     /// The process that hears.
@@ -90,9 +92,10 @@ impl Status {
         } else {
             format!(" {} on {}", self.model, self.device)
         };
+        let problems: String = self.problems.iter().map(|text| format!("\n! {text}")).collect();
         format!(
             "{}, process {}, up {} s, {} MiB, {} turns\nllm{model}: {}, {} restarts\nstt: {}, {} restarts\n\
-             tokens: {} of {} prompt tokens cached, {} written",
+             tokens: {} of {} prompt tokens cached, {} written{problems}",
             self.state,
             self.pid,
             self.uptime_s,

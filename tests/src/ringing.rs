@@ -273,7 +273,14 @@ async fn what_is_stopped_by_voice_leaves_the_desktop_and_what_was_missed_is_told
         .until("open", |w| !rings::open(&w.home.dirs()).is_empty())
         .await;
     // Another process stops it, as `tiro call timers.cancel {}` does.
-    rings::stop(&world.home.dirs(), |_| true).unwrap();
+    let journal = tools::Journal::at(&world.home.dirs().state, tools::Retention::default());
+    rings::stop(
+        &journal.step("timers.cancel"),
+        &world.home.dirs(),
+        &jiff::Zoned::now(),
+        |_| true,
+    )
+    .unwrap();
     world
         .until("closed", |w| w.desktop.closed.lock().unwrap().contains(&shown.id))
         .await;

@@ -158,6 +158,7 @@ impl App {
                 again: config.ring.again.get(),
                 times: config.ring.times,
                 bus: None,
+                speaker: None,
             },
             journal: self.journal(),
             trace: config

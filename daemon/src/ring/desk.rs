@@ -45,6 +45,7 @@ pub struct Desk {
 
 enum Command {
     Show { key: String, text: String, urgency: u8 },
+    Notice { text: String },
     Close { key: String },
 }
 
@@ -77,8 +78,8 @@ trait Notifications {
 }
 
 impl Desk {
-    /// Starts the task; it ends when the desk and all that it sent are gone.
-    pub fn start(settings: Settings, answers: mpsc::Sender<Answer>) -> Desk {
+    /// Starts the task; it ends when the desk and all that it sent are gone. Without `answers` nothing has buttons.
+    pub fn start(settings: Settings, answers: Option<mpsc::Sender<Answer>>) -> Desk {
         let (commands, inbox) = mpsc::channel(QUEUE);
         tokio::spawn(run(settings, inbox, answers));
         Desk { commands }
@@ -88,7 +89,7 @@ impl Desk {
     pub fn show(&self, key: &str, text: &str, kind: Kind) {
         let urgency = match kind {
             Kind::Timer | Kind::Alarm => 2,
-            Kind::Reminder => 1,
+            Kind::Reminder | Kind::Event => 1,
         };
         let command = Command::Show {
             key: key.to_owned(),
@@ -96,6 +97,14 @@ impl Desk {
             urgency,
         };
         if self.commands.try_send(command).is_err() {
+            tracing::warn!("the notification server does not answer");
+        }
+    }
+
+    /// Shows something that the person should know and need not answer.
+    pub fn notice(&self, text: &str) {
+        let text = text.to_owned();
+        if self.commands.try_send(Command::Notice { text }).is_err() {
             tracing::warn!("the notification server does not answer");
         }
     }
@@ -114,7 +123,7 @@ struct Session {
     shown: BTreeMap<u32, String>,
 }
 
-async fn run(settings: Settings, mut inbox: mpsc::Receiver<Command>, answers: mpsc::Sender<Answer>) {
+async fn run(settings: Settings, mut inbox: mpsc::Receiver<Command>, answers: Option<mpsc::Sender<Answer>>) {
     let mut session: Option<Session> = None;
     loop {
         let answer = match &mut session {
@@ -159,7 +168,7 @@ async fn run(settings: Settings, mut inbox: mpsc::Receiver<Command>, answers: mp
                 },
             },
         };
-        if let Some(answer) = answer
+        if let (Some(answer), Some(answers)) = (answer, &answers)
             && answers.send(answer).await.is_err()
         {
             return;
@@ -215,7 +224,7 @@ impl Session {
                 let replaces = id_of(&self.shown, &key).unwrap_or(0);
                 let mut hints = HashMap::from([("urgency", Variant::from(urgency))]);
                 // Where we have nothing to play it with, the server may have.
-                if settings.sound && !sound::has_player() {
+                if settings.sound && sound::player().is_none() {
                     hints.insert("sound-name", Variant::from("alarm-clock-elapsed"));
                 }
                 let minutes = settings.snooze.as_secs().div_ceil(60);
@@ -227,6 +236,14 @@ impl Session {
                         .notify("Tiro", replaces, "alarm-symbolic", &text, "", &actions, hints, 0);
                 let id = notify.await?;
                 self.shown.insert(id, key);
+            }
+            Command::Notice { text } => {
+                // What went wrong may quote names that others chose; the title is taken for no markup.
+                let hints = HashMap::from([("urgency", Variant::from(1_u8))]);
+                let icon = "dialog-warning-symbolic";
+                self.proxy
+                    .notify("Tiro", 0, icon, &text, "", &[], hints, 0)
+                    .await?;
             }
             Command::Close { key } => {
                 if let Some(id) = id_of(&self.shown, &key) {

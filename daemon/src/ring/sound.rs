@@ -1,13 +1,23 @@
 //! The sound of a ring: two short tones, made here, played by a player that the machine has.
 
-use std::{f32::consts::TAU, io::Write as _, process::Stdio, time::Duration};
+use std::{
+    f32::consts::TAU,
+    io::Write as _,
+    path::PathBuf,
+    process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use tokio::process::Command;
+
+/// The player that takes the address of a PulseAudio server.
+const PULSE: &str = "paplay";
 
 /// Players of WAV files, the likeliest first: PipeWire, PulseAudio, ALSA, macOS, GNOME.
 const PLAYERS: [(&str, &[&str]); 5] = [
     ("pw-play", &[]),
-    ("paplay", &[]),
+    (PULSE, &[]),
     ("aplay", &["-q"]),
     ("afplay", &[]),
     ("canberra-gtk-play", &["-f"]),
@@ -26,8 +36,9 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// How much longer than its file a player may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Plays the tones for a while; the player ends with the task. A machine without a player stays silent.
-pub async fn play(length: Duration, volume: f32) {
+/// Plays the tones for a while; the player ends with the task. A machine without a player stays silent, which is said
+/// in the log, once. `speaker` is a PulseAudio server in place of the one of the environment.
+pub async fn play(length: Duration, volume: f32, speaker: Option<String>) {
     let length = length.min(LONGEST);
     let file = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::Builder::new()
@@ -42,8 +53,13 @@ pub async fn play(length: Duration, volume: f32) {
         Ok(Err(error)) => return tracing::warn!(%error, "the sound could not be written"),
         Err(error) => return tracing::error!(%error, "the sound could not be made"),
     };
-    for (player, arguments) in PLAYERS {
-        let child = Command::new(player)
+    let meant = |(player, _): &(&str, &[&str])| speaker.is_none() || *player == PULSE;
+    for (player, arguments) in PLAYERS.into_iter().filter(meant) {
+        let mut command = Command::new(player);
+        if let Some(speaker) = &speaker {
+            command.env("PULSE_SERVER", speaker);
+        }
+        let child = command
             .args(arguments)
             .arg(&path)
             .stdin(Stdio::null())
@@ -65,13 +81,26 @@ pub async fn play(length: Duration, volume: f32) {
             }
         }
     }
-    tracing::info!("no player for the sound");
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        match player() {
+            Some(player) => {
+                tracing::warn!(player = %player.display(), "what rings is silent: no player could play");
+            }
+            None => {
+                tracing::warn!("what rings is silent: there is no player; `tiro doctor` says what to install")
+            }
+        }
+    }
 }
 
-/// Whether the machine has a player.
-pub fn has_player() -> bool {
+/// The player that is tried first, if the machine has any.
+pub fn player() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| PLAYERS.iter().any(|(name, _)| folder.join(name).is_file()))
+    PLAYERS.iter().find_map(|(name, _)| {
+        let mut folders = std::env::split_paths(&path).map(|folder| folder.join(name));
+        folders.find(|program| program.is_file())
+    })
 }
 
 /// The tones as a WAV file: 16 bit, one channel.
@@ -141,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn a_sound_that_is_stopped_leaves_no_player() {
         // Also where there is no player this comes to its end.
-        let playing = tokio::spawn(play(Duration::from_millis(100), 0.0));
+        let playing = tokio::spawn(play(Duration::from_millis(100), 0.0, None));
         let done = tokio::time::timeout(Duration::from_secs(30), playing).await;
         done.expect("it ends").unwrap();
     }

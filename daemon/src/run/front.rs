@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     consent::Question,
     reply::{Confirmation, Front, Happening, State},
+    run::Event,
 };
 
 /// A client on the bus.
@@ -18,6 +19,8 @@ pub struct BusFront {
     pub questions: Arc<Mutex<Questions>>,
     /// Where the turn is; its own, so that what is left of an aborted turn says nothing about the next one.
     pub state: Arc<Mutex<State>>,
+    /// Who asked, and the loop that tells the others where the turn is.
+    pub entered: (u64, mpsc::Sender<Event>),
     /// Every question is answered with yes.
     pub yes: bool,
     /// The client answers questions.
@@ -55,6 +58,13 @@ impl Front for BusFront {
     fn show(&mut self, happening: &Happening) {
         if let Happening::State { state } = happening {
             *lock(&self.state) = *state;
+            let (client, events) = &self.entered;
+            let entered = Event::Entered {
+                client: *client,
+                state: *state,
+            };
+            // A loop that has no room now has more to do than to tell this.
+            let _ = events.try_send(entered);
         }
         // Fails only when the client does not read its signals, and then nobody looks.
         let _ = self.signals.send(happening.clone());

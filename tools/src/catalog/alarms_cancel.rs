@@ -44,8 +44,9 @@ impl Tool for This {
     const LIMITS: &'static str = "Of one that repeats, naming a day skips that day only.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
-        if let Some(name) = ringing(args, ctx) {
-            return Ok(format!("Stop your {name}."));
+        let ringing = ringing(args, ctx);
+        if !ringing.is_empty() {
+            return Ok(format!("Stop your {}.", names(&ringing)));
         }
         let alarms = alarms::all(&ctx.dirs, &ctx.now)?;
         Ok(match alarms::choose(args.alarm.as_deref(), &alarms, &ctx.now)? {
@@ -61,12 +62,15 @@ impl Tool for This {
 }
 
 fn cancel(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
-    if let Some(name) = ringing(args, ctx) {
-        rings::stop(&ctx.dirs, |ring| ring.kind == Kind::Alarm).map_err(|e| e.tool("stop the alarm"))?;
-        return Ok(Output::new(
-            format!("I stopped your {name}."),
-            json!({"stopped": name}),
-        ));
+    let ringing = ringing(args, ctx);
+    if !ringing.is_empty() {
+        rings::stop(&ctx.step, &ctx.dirs, &ctx.now, |ring| ringing.contains(ring))
+            .map_err(|e| e.tool("stop the alarm"))?;
+        let name = names(&ringing);
+        let output = Output::new(format!("I stopped your {name}."), json!({"stopped": name}));
+        // An event's title may come from an invitation.
+        let untrusted = ringing.iter().any(|ring| ring.kind == Kind::Event);
+        return Ok(Output { untrusted, ..output });
     }
     let alarms = alarms::all(&ctx.dirs, &ctx.now)?;
     match alarms::choose(args.alarm.as_deref(), &alarms, &ctx.now)? {
@@ -91,18 +95,31 @@ fn cancel(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     }
 }
 
-/// The name of what rings, where nothing else was named.
-fn ringing(args: &Args, ctx: &Ctx) -> Option<String> {
+/// What rings, where nothing else was named: alarms, else the alarms of calendar events.
+fn ringing(args: &Args, ctx: &Ctx) -> Vec<Ring> {
     let said = args.alarm.as_deref().unwrap_or_default();
+    if !which::bare(said, alarms::KIND).is_empty() {
+        return Vec::new();
+    }
     let open = rings::open(&ctx.dirs);
-    let names: Vec<String> = open
-        .iter()
-        .map(|o| &o.ring)
-        .filter(|ring| ring.kind == Kind::Alarm)
-        .map(Ring::name)
-        .collect();
-    (!names.is_empty() && which::bare(said, alarms::KIND).is_empty())
-        .then(|| plain::listed(&names, "and your"))
+    let of = |kind: Kind| {
+        let rings = open.iter().map(|o| &o.ring).filter(|ring| ring.kind == kind);
+        rings.cloned().collect::<Vec<_>>()
+    };
+    let alarms = of(Kind::Alarm);
+    if alarms.is_empty() {
+        of(Kind::Event)
+    } else {
+        alarms
+    }
+}
+
+fn names(rings: &[Ring]) -> String {
+    let name = |ring: &Ring| match ring.kind {
+        Kind::Event => format!("reminder of {}", ring.name()),
+        _ => ring.name(),
+    };
+    plain::listed(&rings.iter().map(name).collect::<Vec<_>>(), "and your")
 }
 
 fn named(alarms: &[&Alarm], ctx: &Ctx) -> String {
@@ -171,13 +188,10 @@ mod tests {
         assert_eq!(next.next.strftime("%d %H:%M").to_string(), "25 07:00");
     }
 
-    #[tokio::test]
-    async fn one_that_rings_is_stopped_and_stays_for_the_next_day() {
-        let root = tempfile::tempdir().unwrap();
-        let ctx = ctx(root.path());
-        said(run("alarms.set", json!({"time": "every day at ten am"}), &ctx).await);
+    /// The same at a later moment, when what is due was taken to ring.
+    fn ring(ctx: &crate::Ctx, now: &str) -> crate::Ctx {
         let later = crate::Ctx {
-            now: "2026-11-23T10:00[Europe/Berlin]".parse().unwrap(),
+            now: format!("{now}[Europe/Berlin]").parse().unwrap(),
             ..ctx.clone()
         };
         let agenda = rings::agenda(&ctx.dirs, &ctx.now, &later.now);
@@ -186,10 +200,57 @@ mod tests {
             times: 3,
         };
         rings::take(&ctx.dirs, &agenda, &later.now, again).unwrap();
+        later
+    }
+
+    #[tokio::test]
+    async fn one_that_rings_is_stopped_and_stays_for_the_next_day() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        said(run("alarms.set", json!({"time": "every day at ten am"}), &ctx).await);
+        let later = ring(&ctx, "2026-11-23T10:00");
         assert_eq!(
             said(run("alarms.cancel", json!({}), &later).await),
             "I stopped your alarm."
         );
         assert_eq!(alarms::all(&ctx.dirs, &later.now).unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_rings_only_once_is_over_when_it_is_stopped() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        said(run("alarms.set", json!({"time": "ten am", "label": "gym"}), &ctx).await);
+        let there = || std::fs::read_dir(&ctx.dirs.alarms).unwrap().count();
+        let later = ring(&ctx, "2026-11-23T10:00");
+        let list = async || said(run("alarms.list", json!({}), &later).await);
+        assert_eq!(
+            list().await,
+            "No alarm is set.",
+            "it rings, and does not wait any more"
+        );
+        assert_eq!(there(), 1);
+        assert_eq!(
+            said(run("alarms.cancel", json!({}), &later).await),
+            "I stopped your gym alarm."
+        );
+        assert_eq!(there(), 0);
+        assert_eq!(list().await, "No alarm is set.");
+        // It can still be snoozed, and what was done can be undone, step by step.
+        assert_eq!(
+            said(run("reminders.snooze", json!({"until": "ten minutes"}), &later).await),
+            "Snoozed until 10:10: gym alarm."
+        );
+        assert_eq!(list().await, "You have one alarm: gym today at 10:10.");
+        ctx.step.journal().undo(None).unwrap();
+        assert_eq!(list().await, "No alarm is set.");
+        // One that was snoozed while it rang stays until it rings again.
+        said(run("alarms.set", json!({"time": "11 am"}), &ctx).await);
+        let later = ring(&ctx, "2026-11-23T11:00");
+        said(run("reminders.snooze", json!({"until": "ten minutes"}), &later).await);
+        assert_eq!(there(), 1);
+        let later = ring(&later, "2026-11-23T11:10");
+        said(run("alarms.cancel", json!({}), &later).await);
+        assert_eq!(there(), 0);
     }
 }

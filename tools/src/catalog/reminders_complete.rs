@@ -60,7 +60,7 @@ fn complete(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     let todo = meant(args, &todos, ctx)?;
     let next = todos::complete(&ctx.step, todo, &ctx.now)?;
     // What is done need not ring any more.
-    let stopped = rings::stop(&ctx.dirs, |ring| {
+    let stopped = rings::stop(&ctx.step, &ctx.dirs, &ctx.now, |ring| {
         ring.kind == Kind::Reminder && ring.uid == todo.uid
     });
     if let Err(error) = stopped {

@@ -53,10 +53,13 @@ impl Tool for This {
         ctx.blocking("snooze it", move |ctx| {
             let (ring, until) = resolve(&args, ctx)?;
             rings::snooze(&ctx.step, &ctx.dirs, &ring, &until, &ctx.now)?;
-            Ok(Output::new(
+            let output = Output::new(
                 format!("Snoozed until {}: {}.", at(&until, ctx), ring.name()),
                 json!({"what": ring.name(), "until": until.strftime("%Y-%m-%dT%H:%M:%S").to_string()}),
-            ))
+            );
+            // An event's title may come from an invitation.
+            let untrusted = ring.kind == Kind::Event;
+            Ok(Output { untrusted, ..output })
         })
         .await
     }
@@ -106,6 +109,8 @@ fn meant(args: &Args, ctx: &Ctx) -> Result<Ring, ToolError> {
         title: Some(plain::one_line(&todo.title, 120)),
         at: ctx.now.timestamp(),
         seconds: 0,
+        starts: None,
+        all_day: false,
         path: todo.path.to_path_buf(),
     })
 }

@@ -59,7 +59,8 @@ impl Tool for This {
 fn cancel(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     let timers = running(ctx)?;
     if let Some(name) = ringing(args, &timers, ctx) {
-        rings::stop(&ctx.dirs, |ring| ring.kind == Kind::Timer).map_err(|e| e.tool("stop the timer"))?;
+        rings::stop(&ctx.step, &ctx.dirs, &ctx.now, |ring| ring.kind == Kind::Timer)
+            .map_err(|e| e.tool("stop the timer"))?;
         return Ok(Output::new(
             format!("I stopped your {name}."),
             json!({"stopped": name}),

@@ -112,7 +112,7 @@ pub fn all(dirs: &Dirs, now: &Zoned) -> Result<Vec<Alarm>, ToolError> {
         .checked_add(AHEAD.days())
         .map_err(|e| ToolError::broken(WHAT, e))?;
     let mut alarms: Vec<Alarm> = Vec::new();
-    for ringing in calendar::ringing(&collection(dirs), "VEVENT", now, &to).items {
+    for ringing in calendar::ringing(&collection(dirs), calendar::Items::Alarms, now, &to).items {
         // Sorted by time, so the first is the next.
         if !alarms
             .iter()
@@ -145,6 +145,30 @@ pub fn label(title: &str) -> Option<String> {
 /// What keeps the file from being removed.
 pub fn cancel(step: &Step, alarm: &Alarm) -> Result<(), ToolError> {
     todos::remove(step, &alarm.path, &alarm.uid)
+}
+
+/// Takes an alarm away that rings only once and has rung; one that comes back, or was snoozed, stays.
+///
+/// # Errors
+/// What keeps the file from being removed.
+pub fn over(
+    step: &Step,
+    dirs: &Dirs,
+    path: &std::path::Path,
+    uid: &str,
+    now: &Zoned,
+) -> Result<(), ToolError> {
+    let Ok(bytes) = store::read_bounded(path, vdir::MAX_FILE) else {
+        return Ok(());
+    };
+    let comes_back = Document::parse(&bytes, Bounds::default()).is_ok_and(|document| {
+        let mut events = document.find("VEVENT").into_iter();
+        events.any(|event| event.get("RRULE").is_some() || event.get("RDATE").is_some())
+    });
+    if comes_back || all(dirs, now)?.iter().any(|alarm| alarm.path == path) {
+        return Ok(());
+    }
+    todos::remove(step, path, uid)
 }
 
 /// Leaves out the one time at which a repeating alarm rings next.

@@ -25,8 +25,9 @@ use super::{
     store::StoreError,
     vdir::{self, Collection},
 };
-pub use alarm::{Following, Ringing, following, ringing};
+pub use alarm::{Following, Items, Ringing, following, ringing};
 pub use edit::{Change, Scope, remove, update};
+use index::Within;
 use moment::{Moment, Zones};
 pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
 pub use write::{NewEvent, Person, create, new_uid, said_rule};
@@ -127,7 +128,7 @@ pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, S
     };
     let mut warnings = Vec::new();
     let collections = vdir::collections(root)?;
-    let within = Some(index::Span::of(&window.from, &window.to));
+    let within = Within::Events(index::Span::of(&window.from, &window.to));
     let mut items: Vec<Event> = each_file_of(
         &collections,
         within,
@@ -156,7 +157,7 @@ pub fn events(root: &Path, from: &Zoned, to: &Zoned) -> Result<Reading<Event>, S
 
 /// How many events and to-dos a calendar holds, each series as one.
 pub fn count(collection: &Collection) -> usize {
-    let files = index::files(collection, None, &mut Vec::new()).unwrap_or_default();
+    let files = index::files(collection, Within::All, &mut Vec::new()).unwrap_or_default();
     let series = |kind| {
         files
             .iter()
@@ -188,12 +189,17 @@ pub fn writable(event: &Event) -> Result<(), crate::ToolError> {
 pub fn todos(root: &Path, now: &Zoned) -> Result<Reading<Todo>, StoreError> {
     let mut warnings = Vec::new();
     let collections = vdir::collections(root)?;
-    let mut items = each_file_of(&collections, None, &mut warnings, |file, list, path, _, out| {
-        let zones = Zones::new(&file.zones, now.time_zone());
-        for series in file.series("VTODO") {
-            out.extend(todo(series.current(), &zones, list, path));
-        }
-    });
+    let mut items = each_file_of(
+        &collections,
+        Within::All,
+        &mut warnings,
+        |file, list, path, _, out| {
+            let zones = Zones::new(&file.zones, now.time_zone());
+            for series in file.series("VTODO") {
+                out.extend(todo(series.current(), &zones, list, path));
+            }
+        },
+    );
     items.sort_by_cached_key(|todo: &Todo| {
         let due = todo.due.as_ref().and_then(|due| due.end(now.time_zone()));
         let priority = if todo.priority == 0 { 10 } else { todo.priority };
@@ -228,11 +234,10 @@ struct Source<'a> {
     path: Arc<Path>,
 }
 
-/// Runs over the files of collections, those that hold an event within a stretch or all; what cannot be read is a
-/// warning and hides nothing else.
+/// Runs over those files of collections that are wanted; what cannot be read is a warning and hides nothing else.
 fn each_file_of<T>(
     collections: &[Collection],
-    within: Option<index::Span>,
+    within: Within,
     warnings: &mut Vec<String>,
     mut read: impl FnMut(&parse::File, &Arc<str>, &Arc<Path>, &mut Vec<String>, &mut Vec<T>),
 ) -> Vec<T> {

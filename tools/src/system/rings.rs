@@ -1,5 +1,7 @@
-//! What rings, and when: timers, alarms and reminders. Who takes a ring rings it; a file that all processes share says
+//! What rings, and when: timers, alarms, reminders and events of calendars. Who takes a ring rings it; a file that all processes share says
 //! what was taken and what still waits for an answer, so that each rings once, also after a restart.
+
+mod snoozes;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -7,7 +9,8 @@ use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    alarms, calendar,
+    alarms::{self, NewAlarm},
+    calendar::{self, Due, Items},
     journal::Step,
     plain, speech,
     store::{self, StoreError, Turn},
@@ -15,6 +18,7 @@ use super::{
     todos, vdir,
 };
 use crate::contract::{Dirs, ToolError};
+pub use snoozes::folder as snoozed;
 
 /// A ring that was taken is remembered so long; what comes to light later than that does not ring any more.
 const REMEMBER: SignedDuration = SignedDuration::from_hours(24);
@@ -22,6 +26,10 @@ const REMEMBER: SignedDuration = SignedDuration::from_hours(24);
 const LONGEST_AWAY: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// How long one can still say "snooze that" after it was stopped.
 const LATEST: SignedDuration = SignedDuration::from_hours(1);
+/// An event that began longer ago is not announced any more.
+const BYGONE: SignedDuration = SignedDuration::from_hours(24);
+/// An event that begins later than this is told by its day and not by what is left until then.
+const SOON: SignedDuration = SignedDuration::from_mins(90);
 /// That everything up to now was looked at is written down this often.
 const NOTE: SignedDuration = SignedDuration::from_mins(5);
 /// Rings that are remembered and that are open; more is no life but an attack.
@@ -42,6 +50,12 @@ pub struct Ring {
     pub at: Timestamp,
     /// How long a timer was set for, in seconds; else 0.
     pub seconds: u64,
+    /// When the event begins that it rings for; nothing for all else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Timestamp>,
+    /// Whether that event has days and no times.
+    #[serde(default)]
+    pub all_day: bool,
     /// Its file.
     pub path: PathBuf,
 }
@@ -56,6 +70,8 @@ pub enum Kind {
     Alarm,
     /// A reminder.
     Reminder,
+    /// An event of a calendar.
+    Event,
 }
 
 impl Ring {
@@ -73,12 +89,16 @@ impl Ring {
             (Kind::Alarm, Some(label)) => format!("{label} alarm"),
             (Kind::Alarm, None) => "alarm".to_owned(),
             (Kind::Reminder, title) => title.clone().unwrap_or_else(|| "reminder".to_owned()),
+            (Kind::Event, title) => title.clone().unwrap_or_else(|| "event".to_owned()),
         }
     }
 
     /// What the person hears. `late` is what it should have rung before; `away` whether nobody was there to ring it.
     pub fn say(&self, late: Duration, away: bool, now: &Zoned) -> String {
         let at = self.at.to_zoned(now.time_zone().clone());
+        if let (Kind::Event, Some(starts)) = (self.kind, self.starts) {
+            return self.say_event(&starts.to_zoned(now.time_zone().clone()), late, away, now);
+        }
         if late > LATE {
             let name = match self.kind {
                 Kind::Reminder => format!("\"{}\"", self.name()),
@@ -99,7 +119,52 @@ impl Ring {
             (Kind::Timer, None) => format!("Your {} is up.", self.name()),
             (Kind::Alarm, Some(label)) => format!("It is {}: {label}.", now.strftime("%H:%M")),
             (Kind::Alarm, None) => format!("It is {}. Your alarm is ringing.", now.strftime("%H:%M")),
-            (Kind::Reminder, _) => format!("Reminder: {}.", self.name().trim_end_matches('.')),
+            (Kind::Reminder | Kind::Event, _) => {
+                format!("Reminder: {}.", self.name().trim_end_matches('.'))
+            }
+        }
+    }
+
+    /// What the person hears of an event: "Standup begins in 15 minutes, at 10:00."
+    fn say_event(&self, starts: &Zoned, late: Duration, away: bool, now: &Zoned) -> String {
+        let name = self.name();
+        let name = name.trim_end_matches('.');
+        let left = starts.timestamp().duration_since(now.timestamp());
+        // To the nearest minute: a ring is always a moment late.
+        let minutes = (left + SignedDuration::from_secs(30)).as_mins();
+        if self.all_day {
+            let verb = if starts.date() < now.date() { "was" } else { "is" };
+            return format!("{name} {verb} {}.", speech::on_day(starts.date(), now));
+        }
+        let at = || todos::at_words(&Due::At(starts.clone()), now);
+        match minutes {
+            0 if late <= LATE => format!("{name} begins now."),
+            1.. if left <= SOON => {
+                let left = timers::spoken(minutes.unsigned_abs() * 60);
+                format!("{name} begins in {left}, at {}.", speech::time(starts.time()))
+            }
+            1.. => format!("{name} begins {}.", at()),
+            _ => {
+                let why = if late > LATE && away {
+                    ", while I was not running"
+                } else {
+                    ""
+                };
+                format!("{name} began {}{why}.", at())
+            }
+        }
+    }
+
+    /// Whether it is still worth saying: an event that began is not, unless nobody was there to ring it in time, and
+    /// not long after.
+    pub fn is_news(&self, away: bool, now: &Zoned) -> bool {
+        let Some(starts) = self.starts.filter(|_| self.kind == Kind::Event) else {
+            return true;
+        };
+        let since = now.timestamp().duration_since(starts);
+        match self.all_day {
+            true => since < BYGONE,
+            false => since <= SignedDuration::ZERO || (away && since < BYGONE),
         }
     }
 }
@@ -161,7 +226,7 @@ struct Shared {
     open: Vec<Open>,
 }
 
-/// What alarms and reminders ring up to `to`, from as far back as may not have been rung yet; in order of time.
+/// What alarms, reminders and events ring up to `to`, from as far back as may not have been rung yet; in order of time.
 pub fn agenda(dirs: &Dirs, now: &Zoned, to: &Zoned) -> Vec<Ring> {
     let from = read(dirs).from(now.timestamp()).to_zoned(now.time_zone().clone());
     let ring = |kind: Kind| {
@@ -174,19 +239,30 @@ pub fn agenda(dirs: &Dirs, now: &Zoned, to: &Zoned) -> Vec<Ring> {
             uid: found.uid,
             at: found.at.timestamp(),
             seconds: 0,
+            starts: found
+                .start
+                .filter(|_| kind == Kind::Event)
+                .map(|at| at.timestamp()),
+            all_day: found.all_day,
             path: found.path.to_path_buf(),
         }
     };
-    let alarms = calendar::ringing(&alarms::collection(dirs), "VEVENT", &from, to).items;
-    let lists = vdir::collections(&dirs.reminders).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the reminders cannot be read");
-        Vec::new()
-    });
-    let reminders = calendar::ringing(&lists, "VTODO", &from, to).items;
+    let within = |root: &std::path::Path| {
+        vdir::collections(root).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what rings in a folder cannot be read");
+            Vec::new()
+        })
+    };
+    let alarms = calendar::ringing(&alarms::collection(dirs), Items::Alarms, &from, to).items;
+    let reminders = calendar::ringing(&within(&dirs.reminders), Items::Reminders, &from, to).items;
+    let events = calendar::ringing(&within(&dirs.calendars), Items::Events, &from, to).items;
     let mut rings: Vec<Ring> = alarms
         .into_iter()
         .map(ring(Kind::Alarm))
         .chain(reminders.into_iter().map(ring(Kind::Reminder)))
+        .chain(events.into_iter().map(ring(Kind::Event)))
+        .chain(snoozes::all(dirs).into_iter().map(|(_, ring)| ring))
+        .filter(|ring| ring.at <= to.timestamp())
         .collect();
     rings.sort_by_key(|r| r.at);
     rings
@@ -227,7 +303,8 @@ pub fn take(dirs: &Dirs, agenda: &[Ring], now: &Zoned, again: Again) -> Result<T
             continue;
         }
         changed = true;
-        if open.ring.kind == Kind::Reminder || open.times >= again.times {
+        let once = matches!(open.ring.kind, Kind::Reminder | Kind::Event);
+        if once || open.times >= again.times {
             open.stage = Stage::Over;
         } else {
             open.times += 1;
@@ -258,6 +335,12 @@ pub fn take(dirs: &Dirs, agenda: &[Ring], now: &Zoned, again: Again) -> Result<T
         write(dirs, &shared)?;
     }
     timers::take_due(dirs, now, &turn)?;
+    // They were written down as taken. One that cannot be removed is known by its key and rings no more.
+    for (path, before) in snoozes::due(dirs, now) {
+        if let Err(error) = store::remove_known(&path, &before) {
+            tracing::debug!(%error, "a snooze that rang stays");
+        }
+    }
     Ok(Taken {
         fresh,
         again: rings_again,
@@ -284,11 +367,27 @@ pub fn known(dirs: &Dirs, key: &str) -> Option<Open> {
     read(dirs).open.into_iter().find(|open| open.ring.key() == key)
 }
 
-/// Stops what rings and `which` means; says what that was.
+/// Stops what rings and `which` means; says what that was. An alarm that rings only once is over then and goes.
 ///
 /// # Errors
 /// When it cannot be written down.
-pub fn stop(dirs: &Dirs, which: impl Fn(&Ring) -> bool) -> Result<Vec<Ring>, StoreError> {
+pub fn stop(
+    step: &Step,
+    dirs: &Dirs,
+    now: &Zoned,
+    which: impl Fn(&Ring) -> bool,
+) -> Result<Vec<Ring>, StoreError> {
+    let stopped = silence(dirs, which)?;
+    for ring in stopped.iter().filter(|ring| ring.kind == Kind::Alarm) {
+        if let Err(error) = alarms::over(step, dirs, &ring.path, &ring.uid, now) {
+            // It is silent, which is what was asked for, and it is not listed any more either.
+            tracing::warn!(%error, "an alarm that is over could not be taken away");
+        }
+    }
+    Ok(stopped)
+}
+
+fn silence(dirs: &Dirs, which: impl Fn(&Ring) -> bool) -> Result<Vec<Ring>, StoreError> {
     let _turn = Turn::take(&dirs.state)?;
     let mut shared = read(dirs);
     let mut stopped = Vec::new();
@@ -313,9 +412,20 @@ pub fn snooze(step: &Step, dirs: &Dirs, ring: &Ring, until: &Zoned, now: &Zoned)
             let length = until.timestamp().duration_since(now.timestamp()).unsigned_abs();
             timers::set(step, dirs, now, length, ring.title.clone())?;
         }
+        // It was stopped a moment ago, and was one that rings only once.
+        Kind::Alarm if !ring.path.exists() => {
+            let new = NewAlarm {
+                at: until.clone(),
+                rrule: None,
+                label: ring.title.clone(),
+            };
+            alarms::set(step, dirs, &new, now)?;
+        }
         Kind::Alarm | Kind::Reminder => todos::snooze(step, &ring.path, &ring.uid, until, now)?,
+        // Its calendar may be somebody else's, who wants no part in this.
+        Kind::Event => snoozes::set(step, dirs, ring, until, now)?,
     }
-    stop(dirs, |other| other.key() == ring.key()).map_err(|e| e.tool("stop it"))?;
+    silence(dirs, |other| other.key() == ring.key()).map_err(|e| e.tool("stop it"))?;
     Ok(())
 }
 
@@ -324,13 +434,16 @@ pub fn stamp(dirs: &Dirs) -> Option<std::time::SystemTime> {
     std::fs::metadata(file(dirs)).ok()?.modified().ok()
 }
 
-fn of_timer(timer: &Timer, dirs: &Dirs) -> Ring {
+/// The ring of a timer whose time is up.
+pub fn of_timer(timer: &Timer, dirs: &Dirs) -> Ring {
     Ring {
         kind: Kind::Timer,
         uid: timer.id.to_string(),
         title: timer.label.as_deref().map(|l| plain::one_line(l, 80)),
         at: timer.rings,
         seconds: timer.seconds,
+        starts: None,
+        all_day: false,
         path: timers::file(dirs, timer.id),
     }
 }

@@ -171,6 +171,35 @@ pub fn take_due(dirs: &Dirs, now: &Zoned, _turn: &Turn) -> Result<Vec<Timer>, St
     Ok(due)
 }
 
+/// Moves timers by as much as the clock of the wall was set: a timer is a length, and ten minutes stay ten minutes. Each
+/// is named with the moment that it had; one that was changed since stays. Not a change of the person's, so not
+/// journalled.
+///
+/// # Errors
+/// What keeps a file from being written; the others are moved all the same.
+pub fn shift(dirs: &Dirs, those: &[(u64, Timestamp)], by: SignedDuration) -> Result<(), StoreError> {
+    let _turn = Turn::take(&dirs.state)?;
+    let mut trouble = Ok(());
+    for (id, rings) in those {
+        let path = file(dirs, *id);
+        let Ok(before) = store::read_bounded(&path, MAX_BYTES) else {
+            continue;
+        };
+        let moved = parse(&before)
+            .filter(|timer| timer.rings == *rings && timer.paused.is_none())
+            .and_then(|timer| {
+                let rings = timer.rings.checked_add(by).ok()?;
+                serde_json::to_vec(&Timer { rings, ..timer }).ok()
+            });
+        if let Some(after) = moved
+            && let Err(error) = store::replace_known(&path, &before, &after)
+        {
+            trouble = Err(error);
+        }
+    }
+    trouble
+}
+
 /// Where a timer lies.
 pub fn file(dirs: &Dirs, id: u64) -> PathBuf {
     folder(dirs).join(format!("{id}.json"))

@@ -15,7 +15,7 @@ use std::{
 
 use jiff::{Timestamp, Zoned};
 
-use super::{Collection, parse, recur};
+use super::{Collection, alarm, parse, recur};
 use crate::system::{store::StoreError, vdir::MAX_FILES};
 
 /// Folders that are kept; more are forgotten together, which costs one slow question.
@@ -48,6 +48,7 @@ struct Known {
     /// Whether the stamp can be trusted to change with the next write.
     settled: bool,
     span: Option<Span>,
+    rings: Option<Span>,
     trouble: Option<String>,
     /// `None` for what cannot be read, and for what there is no room for.
     file: Option<Arc<parse::File>>,
@@ -81,18 +82,37 @@ impl Span {
         }
     }
 
+    /// The least that holds both.
+    pub fn with(self, other: Span) -> Span {
+        Span {
+            from: self.from.min(other.from),
+            to: self.to.max(other.to),
+        }
+    }
+
     fn touches(&self, other: &Span) -> bool {
         self.from <= other.to && other.from <= self.to
     }
 }
 
-/// The files of a collection that hold an event within the stretch, or all; sorted. What cannot be read is a warning.
+/// Which files are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// All.
+    All,
+    /// Those with an event in the stretch.
+    Events(Span),
+    /// Those with an event whose alarm may ring in the stretch.
+    Rings(Span),
+}
+
+/// The files of a collection that are wanted; sorted. What cannot be read is a warning.
 ///
 /// # Errors
 /// When the folder cannot be listed.
 pub fn files(
     collection: &Collection,
-    within: Option<Span>,
+    within: Within,
     warnings: &mut Vec<String>,
 ) -> Result<Files, StoreError> {
     let folder = folder(&collection.path);
@@ -144,7 +164,7 @@ impl Folder {
         &mut self,
         name: &OsString,
         meta: &Metadata,
-        within: Option<Span>,
+        within: Within,
         path: &dyn Fn() -> PathBuf,
         warnings: &mut Vec<String>,
     ) -> Option<Arc<parse::File>> {
@@ -165,10 +185,11 @@ impl Folder {
         if let Some(trouble) = &known.trouble {
             warnings.push(format!("{}: {trouble}", path().display()));
         }
-        let wanted = match (within, &known.span) {
-            (None, _) => true,
-            (Some(within), Some(span)) => span.touches(&within),
-            (Some(_), None) => false,
+        let touches = |span: &Option<Span>, within: Span| span.is_some_and(|span| span.touches(&within));
+        let wanted = match within {
+            Within::All => true,
+            Within::Events(within) => touches(&known.span, within),
+            Within::Rings(within) => touches(&known.rings, within),
         };
         if !wanted {
             return None;
@@ -191,10 +212,12 @@ impl Folder {
             Err(trouble) => (None, Some(trouble)),
         };
         let span = file.as_ref().and_then(|file| recur::span(file));
+        let rings = file.as_ref().and_then(|file| alarm::span(file, span));
         Known {
             stamp,
             settled,
             span,
+            rings,
             trouble,
             file: file.filter(|_| self.kept + stamp.length <= MAX_KEPT),
             look: self.look,

@@ -35,6 +35,20 @@ pub enum Length {
     Exact(SignedDuration),
 }
 
+/// One beginning of a series, before anybody looks whether it matters.
+pub struct Placed<'a> {
+    /// The component that says what it is: the master, or what replaces it here.
+    pub component: &'a ICalendarComponent,
+    /// When it begins.
+    pub start: Moment,
+    /// How long it lasts.
+    pub length: Length,
+    /// When it would be if nobody had moved it: what names it. Nothing for what does not repeat.
+    pub original: Option<Zoned>,
+    /// Whether it comes back.
+    pub repeats: bool,
+}
+
 /// Adds the occurrences of a series that overlap the window.
 pub fn expand(
     series: &Series,
@@ -43,35 +57,47 @@ pub fn expand(
     warnings: &mut Vec<String>,
     out: &mut Vec<Event>,
 ) {
+    let placed = placed(series, source, window, |c| bounds(c, source), warnings);
+    out.extend(placed.into_iter().filter_map(|p| occurrence(p, source, window)));
+}
+
+/// The beginnings of a series that may overlap the window, and all single occurrences that replace others; `bounds`
+/// says when a component begins and how long it lasts.
+pub fn placed<'a>(
+    series: &Series<'a>,
+    source: &Source,
+    window: &Window,
+    bounds: impl Fn(&ICalendarComponent) -> Option<(Moment, Length)>,
+    warnings: &mut Vec<String>,
+) -> Vec<Placed<'a>> {
     let local = source.zones.local();
+    let mut out = Vec::new();
     let mut replaced = HashSet::new();
     let mut onwards = Vec::new();
     for single in &series.overrides {
         let id = moment::of(single, &ICalendarProperty::RecurrenceId, source.zones);
         let id = id.and_then(|id| id.zoned(local));
         replaced.extend(id.as_ref().map(Zoned::timestamp));
-        let Some((start, length)) = bounds(single, source) else {
+        let Some((start, length)) = bounds(single) else {
             continue;
         };
-        out.extend(occurrence(
-            single,
-            source,
-            window,
-            &start,
-            length,
-            id.clone(),
-            true,
-        ));
-        if let Some(id) = id.filter(|_| is_onwards(single)) {
-            onwards.push((id, single, start, length));
+        if let Some(id) = id.clone().filter(|_| is_onwards(single)) {
+            onwards.push((id, *single, start.clone(), length));
         }
+        out.push(Placed {
+            component: single,
+            start,
+            length,
+            original: id,
+            repeats: true,
+        });
     }
     onwards.sort_by(|a, b| a.0.cmp(&b.0));
     let Some(master) = series.master else {
-        return;
+        return out;
     };
-    let Some((first, length)) = bounds(master, source) else {
-        return;
+    let Some((first, length)) = bounds(master) else {
+        return out;
     };
     let repeats = master.is_recurrent();
     let starts = if repeats {
@@ -90,17 +116,41 @@ pub fn expand(
         else {
             continue;
         };
-        let original = repeats.then(|| id.clone());
         // A change of "this and what follows" (RANGE=THISANDFUTURE) moves what follows as far as itself.
         let changed = onwards.iter().rev().find(|(from, ..)| *from <= id);
-        let made = match changed {
-            Some((from, single, to, length)) => to.zoned(local).and_then(|to| {
-                let start = start.moved(from, &to, local)?;
-                occurrence(single, source, window, &start, *length, original, repeats)
-            }),
-            None => occurrence(master, source, window, &start, length, original, repeats),
+        let (component, start, length) = match changed {
+            Some((from, single, to, length)) => {
+                let moved = to.zoned(local).and_then(|to| start.moved(from, &to, local));
+                let Some(start) = moved else {
+                    continue;
+                };
+                (*single, start, *length)
+            }
+            None => (master, start, length),
         };
-        out.extend(made);
+        out.push(Placed {
+            component,
+            start,
+            length,
+            original: repeats.then_some(id),
+            repeats,
+        });
+    }
+    out
+}
+
+/// When something ends that begins then; days are counted on the calendar.
+pub fn end(start: &Moment, length: Length, local: &TimeZone) -> Option<Zoned> {
+    match (start, length) {
+        (Moment::Day(day), Length::Days(days)) => {
+            crate::when::day_start(day.checked_add(span_of_days(days)?).ok()?, local)
+        }
+        (_, Length::Days(days)) => {
+            let civil = start.civil().checked_add(span_of_days(days)?).ok()?;
+            let (at, _) = crate::when::in_zone(civil, start.zone(local))?;
+            Some(at.with_time_zone(local.clone()))
+        }
+        (_, Length::Exact(length)) => start.zoned(local)?.checked_add(length).ok(),
     }
 }
 
@@ -152,13 +202,8 @@ pub fn span(file: &parse::File) -> Option<index::Span> {
         } else {
             begin.checked_sub(day).unwrap_or(Timestamp::MIN)
         };
-        whole = Some(match whole {
-            Some(old) => index::Span {
-                from: old.from.min(from),
-                to: old.to.max(to),
-            },
-            None => index::Span { from, to },
-        });
+        let own = index::Span { from, to };
+        whole = Some(whole.map_or(own, |whole| whole.with(own)));
     }
     whole
 }
@@ -171,45 +216,27 @@ fn is_onwards(component: &ICalendarComponent) -> bool {
 }
 
 /// One occurrence, unless it is cancelled or outside the window.
-fn occurrence(
-    component: &ICalendarComponent,
-    source: &Source,
-    window: &Window,
-    start: &Moment,
-    length: Length,
-    original: Option<Zoned>,
-    repeats: bool,
-) -> Option<Event> {
+fn occurrence(placed: Placed, source: &Source, window: &Window) -> Option<Event> {
+    let component = placed.component;
     if component.status() == Some(&ICalendarStatus::Cancelled) {
         return None;
     }
     let local = source.zones.local();
-    let begin = start.zoned(local)?;
-    let end = match (start, length) {
-        (Moment::Day(day), Length::Days(days)) => {
-            crate::when::day_start(day.checked_add(span_of_days(days)?).ok()?, local)?
-        }
-        (_, Length::Days(days)) => {
-            let civil = start.civil().checked_add(span_of_days(days)?).ok()?;
-            crate::when::in_zone(civil, start.zone(local))?
-                .0
-                .with_time_zone(local.clone())
-        }
-        (_, Length::Exact(length)) => begin.checked_add(length).ok()?,
-    };
+    let begin = placed.start.zoned(local)?;
+    let end = end(&placed.start, placed.length, local)?;
     let inside = begin < window.to && (end > window.from || (begin == end && begin >= window.from));
     inside.then(|| Event {
         uid: component.uid().unwrap_or_default().to_owned(),
         title: parse::title(component),
         start: begin,
         end,
-        all_day: matches!(start, Moment::Day(_)),
+        all_day: matches!(placed.start, Moment::Day(_)),
         location: parse::text(component, &ICalendarProperty::Location),
         description: parse::text(component, &ICalendarProperty::Description),
         people: parse::people(component),
         invited: component.has_property(&ICalendarProperty::Organizer),
-        repeats,
-        original,
+        repeats: placed.repeats,
+        original: placed.original,
         busy: parse::is_busy(component),
         calendar: source.calendar.clone(),
         path: source.path.clone(),
@@ -217,7 +244,7 @@ fn occurrence(
 }
 
 /// Start and length of a component; an event without DTEND and DURATION lasts its day, or no time (RFC 5545, 3.6.1).
-fn bounds(component: &ICalendarComponent, source: &Source) -> Option<(Moment, Length)> {
+pub fn bounds(component: &ICalendarComponent, source: &Source) -> Option<(Moment, Length)> {
     let start = moment::of(component, &ICalendarProperty::Dtstart, source.zones)?;
     let end = moment::of(component, &ICalendarProperty::Dtend, source.zones);
     let duration = component

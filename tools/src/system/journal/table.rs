@@ -8,6 +8,7 @@ use std::{
         fs::{OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use jiff::{Timestamp, ToSpan as _};
@@ -120,7 +121,7 @@ impl Table {
         let mut db = Connection::open(path)?;
         db.busy_timeout(BUSY)?;
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-        db.pragma_update(None, "journal_mode", "WAL")?;
+        to_wal(&db)?;
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "foreign_keys", true)?;
         let made = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -358,4 +359,19 @@ fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
 /// The number of this process.
 pub fn own_pid() -> i64 {
     i64::from(std::process::id())
+}
+
+/// SQLite waits for nobody when it changes a new database to WAL, so this does.
+fn to_wal(db: &Connection) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        match db.pragma_update(None, "journal_mode", "WAL") {
+            Err(rusqlite::Error::SqliteFailure(failure, _))
+                if failure.code == ErrorCode::DatabaseBusy && began.elapsed() < BUSY =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
 }

@@ -218,6 +218,158 @@ async fn a_snooze_rings_again_and_can_be_undone() {
     );
 }
 
+/// Writes an event that other programs made; `lines` are its own and its alarms.
+fn event(ctx: &Ctx, name: &str, lines: &str) -> PathBuf {
+    let folder = ctx.dirs.calendars.join("work");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{name}.ics"));
+    let text = format!(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:{name}\nSUMMARY:{name}\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn before(trigger: &str) -> String {
+    format!("BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER:{trigger}\nEND:VALARM")
+}
+
+#[test]
+fn events_of_calendars_ring_once_and_say_when_they_begin() {
+    #[track_caller]
+    fn check(lines: &str, time: &str, expect: &str) {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        fresh(&ctx);
+        event(&ctx, "Standup", lines);
+        let now = at(&ctx, time);
+        let expect: Vec<&str> = Some(expect).into_iter().filter(|e| !e.is_empty()).collect();
+        assert_eq!(fresh(&now), expect, "{lines} at {time}");
+        assert_eq!(fresh(&now), [""; 0], "once");
+    }
+    let ten = "DTSTART:20261123T090000Z\nDTEND:20261123T091500Z";
+    let with = |start: &str, trigger: &str| format!("{start}\n{}", before(trigger));
+    check(ten, "23T10:00:00", "");
+    check(&with(ten, "-PT15M"), "23T09:44:59", "");
+    check(
+        &with(ten, "-PT15M"),
+        "23T09:45:00",
+        "Standup begins in 15 minutes, at 10:00.",
+    );
+    check(
+        &with(ten, "-PT15M"),
+        "23T09:45:03",
+        "Standup begins in 15 minutes, at 10:00.",
+    );
+    // Late, and it is still to come.
+    check(
+        &with(ten, "-PT15M"),
+        "23T09:55:00",
+        "Standup begins in 5 minutes, at 10:00.",
+    );
+    check(&with(ten, "PT0S"), "23T10:00:01", "Standup begins now.");
+    check(&with(ten, "PT5M"), "23T10:05:00", "Standup began today at 10:00.");
+    check(
+        &with(ten, "-PT15M"),
+        "23T12:00:00",
+        "Standup began today at 10:00, while I was not running.",
+    );
+    check(
+        &with("DTSTART:20261124T090000Z", "-P1D"),
+        "23T10:00:00",
+        "Standup begins tomorrow at 10:00.",
+    );
+    check(
+        &with("DTSTART;VALUE=DATE:20261124", "-PT12H"),
+        "23T12:00:00",
+        "Standup is tomorrow.",
+    );
+    check(
+        &with("DTSTART:20200103T090000Z\nRRULE:FREQ=DAILY", "-PT5M"),
+        "23T09:55:00",
+        "Standup begins in 5 minutes, at 10:00.",
+    );
+}
+
+#[test]
+fn an_event_that_began_is_news_only_to_who_was_away_and_only_for_a_day() {
+    let now: Zoned = "2026-11-23T12:00[Europe/Berlin]".parse().unwrap();
+    #[track_caller]
+    fn check(starts: &str, all_day: bool, away: bool, expect: bool) {
+        let now: Zoned = "2026-11-23T12:00[Europe/Berlin]".parse().unwrap();
+        let starts: Zoned = format!("2026-11-{starts}[Europe/Berlin]").parse().unwrap();
+        let ring = Ring {
+            kind: Kind::Event,
+            uid: "u".into(),
+            title: None,
+            at: starts.timestamp(),
+            seconds: 0,
+            starts: Some(starts.timestamp()),
+            all_day,
+            path: PathBuf::new(),
+        };
+        assert_eq!(ring.is_news(away, &now), expect, "{starts} {all_day} {away}");
+    }
+    check("23T12:30", false, false, true);
+    check("23T11:30", false, false, false);
+    check("23T11:30", false, true, true);
+    check("22T12:30", false, true, true);
+    check("22T11:30", false, true, false);
+    check("23T00:00", true, false, true);
+    check("22T00:00", true, true, false);
+    let timer = Ring {
+        kind: Kind::Timer,
+        uid: "1".into(),
+        title: None,
+        at: now.timestamp(),
+        seconds: 60,
+        starts: None,
+        all_day: false,
+        path: PathBuf::new(),
+    };
+    assert!(timer.is_news(false, &now));
+}
+
+#[tokio::test]
+async fn a_snoozed_event_rings_again_and_its_calendar_is_not_touched() {
+    let root = tempfile::tempdir().unwrap();
+    let ctx = ctx(root.path());
+    fresh(&ctx);
+    let path = event(
+        &ctx,
+        "Standup",
+        &format!("DTSTART:20261123T090000Z\n{}", before("-PT15M")),
+    );
+    let written = std::fs::read(&path).unwrap();
+    let now = at(&ctx, "23T09:45:00");
+    assert_eq!(fresh(&now).len(), 1);
+    assert_eq!(
+        said(run("reminders.snooze", json!({"until": "ten minutes"}), &now).await),
+        "Snoozed until 09:55: Standup."
+    );
+    assert_eq!(open(&ctx.dirs), []);
+    // The second snooze takes the place of the first one.
+    said(run("reminders.snooze", json!({"until": "twelve minutes"}), &now).await);
+    assert_eq!(std::fs::read(&path).unwrap(), written);
+    ctx.step.journal().undo(None).unwrap();
+    assert_eq!(
+        fresh(&at(&ctx, "23T09:55:00")),
+        ["Standup begins in 5 minutes, at 10:00."]
+    );
+    assert_eq!(fresh(&at(&ctx, "23T09:57:00")), [""; 0]);
+    assert_eq!(
+        said(run("alarms.cancel", json!({}), &at(&ctx, "23T09:57:00")).await),
+        "I stopped your reminder of Standup."
+    );
+    assert_eq!(open(&ctx.dirs), []);
+    // One whose event is taken away meanwhile does not ring.
+    let now = at(&ctx, "23T09:57:00");
+    said(run("reminders.snooze", json!({"until": "ten minutes"}), &now).await);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(fresh(&at(&ctx, "23T10:07:00")), [""; 0]);
+    assert_eq!(std::fs::read(&path).ok(), None);
+}
+
 #[test]
 fn snoozes_are_lengths_moments_or_days() {
     #[track_caller]

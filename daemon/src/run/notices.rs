@@ -1,0 +1,98 @@
+//! What is wrong beside the turns: said once when it is new, and shown by `tiro status` as long as it lasts.
+
+use std::collections::BTreeMap;
+
+use crate::ring::{Settings, desk::Desk};
+
+/// New ones that are said one by one; the rest is counted.
+const MAX_SAID: usize = 3;
+
+/// Where something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// What rings.
+    Rings,
+    /// An account, by its name.
+    Account(String),
+}
+
+/// What is wrong now.
+pub struct Notices {
+    settings: Settings,
+    /// Made at the first use, since it needs the runtime.
+    desk: Option<Desk>,
+    by_source: BTreeMap<Source, Vec<String>>,
+}
+
+impl Notices {
+    /// Nothing is wrong yet.
+    pub fn new(settings: Settings) -> Notices {
+        Notices {
+            settings,
+            desk: None,
+            by_source: BTreeMap::new(),
+        }
+    }
+
+    /// Takes what is wrong at a source in place of what was. What is new is shown on the desktop and returned.
+    pub fn now(&mut self, source: Source, texts: Vec<String>) -> Vec<String> {
+        let before = self.by_source.remove(&source).unwrap_or_default();
+        let mut new: Vec<String> = texts.iter().filter(|t| !before.contains(t)).cloned().collect();
+        if new.len() > MAX_SAID {
+            let more = new.len() - MAX_SAID + 1;
+            new.truncate(MAX_SAID - 1);
+            new.push(format!(
+                "There are {more} more like this; `tiro status` shows them."
+            ));
+        }
+        if !texts.is_empty() {
+            self.by_source.insert(source, texts);
+        }
+        let desk = self
+            .desk
+            .get_or_insert_with(|| Desk::start(self.settings.clone(), None));
+        for text in &new {
+            desk.notice(text);
+        }
+        new
+    }
+
+    /// All that is wrong.
+    pub fn all(&self) -> Vec<String> {
+        self.by_source.values().flatten().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_lasts_is_said_once_and_shown_until_it_is_over() {
+        let settings = Settings {
+            // Nobody is there.
+            bus: Some("unix:path=/nowhere/at/all".to_owned()),
+            ..Settings::default()
+        };
+        let mut notices = Notices::new(settings);
+        let home = || Source::Account("home".to_owned());
+        let texts = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>();
+        assert_eq!(notices.now(home(), texts(&["no login"])), ["no login"]);
+        assert_eq!(notices.now(home(), texts(&["no login"])), [""; 0]);
+        assert_eq!(notices.now(Source::Rings, texts(&["full"])), ["full"]);
+        assert_eq!(
+            notices.now(home(), texts(&["no login", "conflict"])),
+            ["conflict"]
+        );
+        assert_eq!(notices.all(), ["full", "no login", "conflict"]);
+        assert_eq!(notices.now(home(), Vec::new()), [""; 0]);
+        assert_eq!(notices.all(), ["full"]);
+        assert_eq!(notices.now(home(), texts(&["no login"])), ["no login"], "again");
+        let many: Vec<String> = (0..10).map(|n| n.to_string()).collect();
+        assert_eq!(
+            notices.now(home(), many),
+            ["0", "1", "There are 8 more like this; `tiro status` shows them."]
+        );
+        assert_eq!(notices.all().len(), 11);
+    }
+}
