@@ -24,7 +24,12 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(door, events.clone()));
     let (end, ended) = watch::channel(false);
-    let synchronising = tokio::spawn(dav::keep_in_step(accounts, app.config.dirs(&app.paths), ended));
+    let synchronising = tokio::spawn(dav::keep_in_step(
+        accounts,
+        app.config.dirs(&app.paths),
+        events.clone(),
+        ended,
+    ));
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = tokio::spawn(async move {
         tokio::select! {
