@@ -113,6 +113,9 @@ pub enum Verb {
         /// Print it as JSON.
         #[arg(long)]
         json: bool,
+        /// Go on with what happens: states, what rings, what is noticed; one line each.
+        #[arg(long)]
+        follow: bool,
     },
     /// Check everything that Tiro needs.
     Doctor {
@@ -252,7 +255,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::History { json, limit } => undo::history(&app, limit, json).await,
         Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,
         Verb::Sync(args) => sync::run(&app, &args).await,
-        Verb::Status { json } => status::run(&app, json).await,
+        Verb::Status { json, follow } => status::run(&app, json, follow).await,
         Verb::World { file } => world::run(&app, &file),
         Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => Ok(ExitCode::SUCCESS),
     }

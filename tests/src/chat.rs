@@ -9,12 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use daemon::{
+    reply::Happening,
+    run::{Event, Source},
+};
 use models::scripted::{Reply, ScriptedLlm};
 use prompts::words;
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Termios, tcgetattr},
 };
+use tools::system::rings::Kind;
 
 use crate::{
     daemon_loop::{Running, asking_tools, call, note},
@@ -171,4 +176,47 @@ async fn real_chat_on_a_terminal() {
     let after = tcgetattr(&terminal.end).unwrap();
     let flags = |t: &Termios| (t.input_modes, t.output_modes, t.local_modes, t.control_modes);
     assert_eq!(flags(&after), flags(&modes), "the terminal is as it was");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn real_chat_shows_what_rings_above_the_prompt() {
+    let Some(tiro) = Tiro::find() else { return };
+    let script = ScriptedLlm::replies([Reply::Text(call("calendar.query", r#"{"when": "tomorrow"}"#))]);
+    let running = Running::start_with(script, |parts| {
+        parts.settings.loading.core.push("calendar.query".into());
+    })
+    .await;
+    let mut program = tiro.command(["chat"]);
+    program.env("TIRO_HOME", running.home.path());
+    let (mut terminal, _) = Terminal::running(&program);
+    terminal.shows("> ");
+    // In the middle of a line, which stays as it is.
+    terminal.types("what do I ");
+    terminal.shows("what do I ");
+    running.happens(rang("Your tea timer is up.")).await;
+    terminal.shows("Your tea timer is up.");
+    terminal.shows("> what do I ");
+    terminal.types("have tomorrow\r");
+    terminal.shows("Dentist");
+    terminal.shows("> ");
+    running
+        .happens(Event::Noticed {
+            source: Source::Rings,
+            texts: vec!["The disk is full.".into()],
+        })
+        .await;
+    terminal.shows("The disk is full.");
+    terminal.types("\x04");
+    assert_eq!(wait(&mut terminal.child), Some(0));
+}
+
+/// Something rings.
+pub fn rang(text: &str) -> Event {
+    Event::Rang(Happening::Rang {
+        id: "timer/1@0".into(),
+        what: Kind::Timer,
+        text: text.into(),
+        times: 1,
+        missed: false,
+    })
 }

@@ -61,7 +61,13 @@ impl Running {
         }
     }
 
-    async fn client(&self) -> Connection {
+    /// Lets something happen to it.
+    pub async fn happens(&self, event: Event) {
+        self.events.send(event).await.unwrap();
+    }
+
+    /// Somebody on its bus.
+    pub async fn client(&self) -> Connection {
         bus::client(&self.home.path().join(SOCKET))
             .await
             .unwrap()

@@ -14,4 +14,5 @@ mod daemon_loop;
 mod dialogue;
 mod real;
 mod ringing;
+mod following;
 mod tidy;

@@ -6,8 +6,13 @@ use std::{
 };
 
 use anyhow::Context as _;
-use rustyline::{DefaultEditor, error::ReadlineError};
-use tokio::sync::{mpsc, oneshot};
+use futures_util::StreamExt as _;
+use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+use zbus::MessageStream;
 
 use super::{
     app::App,
@@ -15,8 +20,8 @@ use super::{
     say,
 };
 use crate::{
-    bus::MAX_TEXT,
-    reply::{Terminal, say_aside},
+    bus::{self, MAX_TEXT},
+    reply::{Happening, Terminal, say_aside},
 };
 
 /// What the thread that reads has read.
@@ -31,7 +36,10 @@ enum Line {
 /// Somebody who wants the next line.
 type Wanted = oneshot::Sender<anyhow::Result<Line>>;
 
-/// Reads lines and answers them until Ctrl-D. Ctrl-C while an answer is on its way stops it; without a prompt,
+/// Writes a line above the prompt, whatever the person has typed there.
+type Aside = Box<dyn FnMut(&str) + Send>;
+
+/// Reads lines and answers them until Ctrl-D; what rings meanwhile is shown between them. Ctrl-C while an answer is on its way stops it; without a prompt,
 /// which takes Ctrl-C itself, Ctrl-C between two answers leaves.
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let mut partner = Partner::find(app).await?;
@@ -47,10 +55,11 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
         yes: false,
         interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
     };
-    let lines = match prompt {
+    let (lines, aside) = match prompt {
         true => edited(app)?,
-        false => piped(),
+        false => (piped(), Box::new(say_aside) as Aside),
     };
+    let _ringing = partner.signals().map(|signals| Ringing::show(signals, aside));
     loop {
         let (tell, told) = oneshot::channel();
         if lines.send(tell).await.is_err() {
@@ -88,13 +97,20 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
 
 /// The line editor blocks, so it lives on a thread of its own and reads a line when it is asked for one:
 /// while an answer is on its way the terminal is in its usual mode and Ctrl-C is a signal.
-fn edited(app: &App) -> anyhow::Result<mpsc::Sender<Wanted>> {
+fn edited(app: &App) -> anyhow::Result<(mpsc::Sender<Wanted>, Aside)> {
     let history = app.paths.state.join("chat-history");
     app.paths.create()?;
     let mut editor = DefaultEditor::new().context("this terminal cannot be used")?;
+    let aside: Aside = match editor.create_external_printer() {
+        Ok(mut printer) => Box::new(move |line| {
+            // A terminal that is gone ends the chat by itself.
+            let _ = printer.print(format!("{line}\n"));
+        }),
+        Err(_) => Box::new(say_aside),
+    };
     // The first time there is no history.
     let _ = editor.load_history(&history);
-    Ok(reader(move || match editor.readline("> ") {
+    let lines = reader(move || match editor.readline("> ") {
         Ok(text) => {
             if editor.add_history_entry(&text).is_ok_and(|added| added)
                 && let Err(error) = editor.save_history(&history)
@@ -106,7 +122,31 @@ fn edited(app: &App) -> anyhow::Result<mpsc::Sender<Wanted>> {
         Err(ReadlineError::Interrupted) => Ok(Line::Interrupt),
         Err(ReadlineError::Eof) => Ok(Line::End),
         Err(error) => Err(error).context("cannot read from the terminal"),
-    }))
+    });
+    Ok((lines, aside))
+}
+
+/// Shows what rings and what the daemon notices, until it is dropped.
+struct Ringing(JoinHandle<()>);
+
+impl Ringing {
+    fn show(mut signals: MessageStream, mut aside: Aside) -> Ringing {
+        Ringing(tokio::spawn(async move {
+            while let Some(Ok(message)) = signals.next().await {
+                if let Some(Happening::Rang { text, .. } | Happening::Noticed { text }) =
+                    bus::happening(&message)
+                {
+                    aside(&text);
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Ringing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Lines of a file or a pipe, without a prompt. One that never ends is not kept whole.

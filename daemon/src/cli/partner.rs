@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf};
 use anyhow::Context as _;
 use futures_util::{FutureExt, StreamExt};
 use prompts::words;
-use zbus::{Connection, MessageStream, OwnedVariant, message};
+use zbus::{Connection, MessageStream, OwnedVariant};
 
 use crate::{
     act::finish_writes,
@@ -99,6 +99,14 @@ impl Partner {
         stopped(written)
     }
 
+    /// What happens in the daemon meanwhile; nothing when there is none.
+    pub fn signals(&self) -> Option<MessageStream> {
+        match self {
+            Partner::Daemon(connection) => Some(MessageStream::from(connection)),
+            Partner::Here(_) => None,
+        }
+    }
+
     /// Whether the daemon that answered is not there any more.
     pub fn is_gone(&self) -> bool {
         matches!(self, Partner::Daemon(connection) if connection.is_closed())
@@ -128,7 +136,7 @@ async fn over_the_bus(
             message = signals.next() => message.context("the daemon went away")??,
             json = &mut answer => break json.map_err(plain)?,
         };
-        let Some(happening) = happening(&message) else {
+        let Some(happening) = bus::happening(&message) else {
             continue;
         };
         front.show(&happening);
@@ -144,19 +152,11 @@ async fn over_the_bus(
     };
     // What arrived together with the answer was sent before it.
     while let Some(Some(Ok(message))) = signals.next().now_or_never() {
-        if let Some(happening) = happening(&message) {
+        if let Some(happening) = bus::happening(&message) {
             front.show(&happening);
         }
     }
     serde_json::from_str(&json).context("the daemon's answer cannot be read; are both of one version?")
-}
-
-fn happening(message: &zbus::Message) -> Option<Happening> {
-    if message.message_type() != message::Type::Signal {
-        return None;
-    }
-    let (_, detail): (String, String) = message.body().deserialize().ok()?;
-    serde_json::from_str(&detail).ok()
 }
 
 /// The daemon's own sentence without the D-Bus name in front.
