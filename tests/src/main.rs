@@ -14,5 +14,6 @@ mod daemon_loop;
 mod dialogue;
 mod real;
 mod ringing;
+mod sound;
 mod following;
 mod tidy;

@@ -43,7 +43,12 @@ fn main() -> ExitCode {
 fn command(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["setup"] => setup::ensure(&[setup::Use::Build, setup::Use::Voice, setup::Use::Test]),
+        ["setup"] => setup::ensure(&[
+            setup::Use::Build,
+            setup::Use::Voice,
+            setup::Use::Run,
+            setup::Use::Test,
+        ]),
         ["demo", options @ ..] => demo::demo(options),
         ["test", options @ ..] => test::test(options),
         ["help" | "--help" | "-h"] => {

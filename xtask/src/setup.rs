@@ -18,6 +18,8 @@ pub enum Use {
     Build,
     /// The demo's synthetic voice.
     Voice,
+    /// Everything that Tiro itself uses when it runs.
+    Run,
     /// The test runner and the lints.
     Test,
 }
@@ -155,6 +157,34 @@ static NEEDS: &[Need] = &[
         used: Use::Voice,
         present: || works("espeak-ng", &["--version"]),
         how: packages(&["espeak-ng"], &["espeak-ng"], &["espeak-ng"], &["espeak-ng"]),
+    },
+    Need {
+        name: "sound player",
+        why: "plays the sound of alarms and timers",
+        used: Use::Run,
+        present: || {
+            cfg!(target_os = "macos")
+                || works("paplay", &["--version"])
+                || works("pw-play", &["--version"])
+                || works("aplay", &["--version"])
+        },
+        how: packages(&["pulseaudio-utils"], &["pulseaudio-utils"], &["libpulse"], &[]),
+    },
+    Need {
+        name: "PulseAudio",
+        why: "is the speaker on which a test hears an alarm; a desktop with PipeWire keeps to that",
+        used: Use::Test,
+        present: || {
+            cfg!(target_os = "macos")
+                || works("pipewire", &["--version"])
+                || (works("pulseaudio", &["--version"]) && works("parec", &["--version"]))
+        },
+        how: packages(
+            &["pulseaudio", "pulseaudio-utils"],
+            &["pulseaudio", "pulseaudio-utils"],
+            &["pulseaudio"],
+            &[],
+        ),
     },
     Need {
         name: "rustfmt",

@@ -31,7 +31,7 @@ pub fn test(options: &[&str]) -> Result<()> {
     let uses: &[Use] = if fast {
         &[Use::Test]
     } else {
-        &[Use::Build, Use::Voice, Use::Test]
+        &[Use::Build, Use::Voice, Use::Run, Use::Test]
     };
     let mut steps = Steps::default();
     steps.step("setup", || setup::ensure(uses))?;

@@ -18,6 +18,7 @@ use crate::{
     bus,
     config::{Config, Loaded, Weights, read},
     paths::Paths,
+    ring::sound,
     room::Clock,
 };
 use report::{Report, Section};
@@ -73,6 +74,7 @@ async fn examine(paths: Paths) -> Report {
         memory(&app.config),
         engines(&app).await,
         daemon(&app.paths).await,
+        ringing(&app.config),
         privacy(&app.config),
     ])
 }
@@ -429,6 +431,21 @@ fn engine<I>(
             "Close other programs, or choose a smaller model.",
         ),
     }
+}
+
+/// Whether what rings can be heard.
+fn ringing(config: &Config) -> Section {
+    let mut section = Section::new("ringing");
+    match (config.ring.sound, sound::player()) {
+        (false, _) => section.info("sound", "Off; a notification is shown (ring.sound)."),
+        (true, Some(player)) => section.ok("sound", format!("Played by {}.", player.display())),
+        (true, None) => section.warn(
+            "sound",
+            "Nothing here can play a sound, so alarms only show a notification.",
+            "Install pulseaudio-utils, pipewire-bin or alsa-utils.",
+        ),
+    }
+    section
 }
 
 async fn daemon(paths: &Paths) -> Section {
