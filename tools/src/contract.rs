@@ -471,8 +471,14 @@ fn run_of<T: Tool>(args: Value, ctx: &Ctx) -> BoxFuture<'_, Result<Output, ToolE
     };
     Box::pin(async move {
         let result = T::run(args, &ctx).await;
-        if let Ok(output) = &result {
-            ctx.step.did(&output.say, T::UNTRUSTED || output.untrusted);
+        match &result {
+            Ok(output) => ctx.step.did(&output.say, T::UNTRUSTED || output.untrusted),
+            Err(_) if ctx.step.wrote() => {
+                ctx.blocking(T::NAME, |ctx| ctx.step.take_back().map_err(|e| e.tool(T::NAME)))
+                    .await
+                    .unwrap_or_else(|error| tracing::warn!(%error, "half of a failed call stays"));
+            }
+            Err(_) => {}
         }
         result
     })

@@ -28,4 +28,6 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 #[cfg(test)]
 mod catalog_tests;
 #[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
 mod testing;

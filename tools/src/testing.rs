@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -51,6 +52,59 @@ pub fn told(result: Result<Output, ToolError>) -> String {
     match result {
         Err(ToolError::Tell(text) | ToolError::Misfit(text)) => text,
         other => panic!("expected to be told, got {other:?}"),
+    }
+}
+
+/// Runs work as somebody whom permissions stop, also where the tests run as root. It is done on a thread of its own,
+/// which gives up for good what lets root pass them; the threads that its runtime starts inherit that, and the threads
+/// of other tests are not concerned. (Only Linux has such a thing; elsewhere root sees these tests fail.)
+pub fn unprivileged<T: Send>(work: impl AsyncFnOnce() -> T + Send) -> T {
+    let thread = || {
+        #[cfg(target_os = "linux")]
+        give_up_privileges();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(work())
+    };
+    std::thread::scope(|scope| scope.spawn(thread).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(target_os = "linux")]
+fn give_up_privileges() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let given_up = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER;
+    let mut sets = capabilities(None).unwrap();
+    // access(2) looks at what is permitted, not at what is in effect, so both go.
+    sets.permitted -= given_up;
+    sets.effective -= given_up;
+    sets.inheritable -= given_up;
+    set_capabilities(None, sets).unwrap();
+}
+
+/// A folder that takes no writes, with all folders in it, until this is dropped.
+pub struct ReadOnly(PathBuf);
+
+impl ReadOnly {
+    pub fn of(folder: &Path) -> ReadOnly {
+        set_modes(folder, 0o500);
+        ReadOnly(folder.to_owned())
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        set_modes(&self.0, 0o700);
+    }
+}
+
+/// The folder's own first: without it those in it cannot be listed.
+fn set_modes(folder: &Path, mode: u32) {
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            set_modes(&path, mode);
+        }
     }
 }
 

@@ -632,10 +632,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_takes_no_writes_is_told() {
+    async fn a_file_in_the_place_of_the_store_stays() {
         let root = tempfile::tempdir().unwrap();
         let ctx = ctx(root.path());
-        // Permissions do not stop a test that runs as root; a file in the folder's place stops everybody.
         fs::write(&ctx.dirs.calendars, "").unwrap();
         let error = add(&ctx, json!({"title": "A", "start": "tomorrow"}))
             .await

@@ -129,8 +129,6 @@ fn described(todo: &NewTodo, ctx: &Ctx) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
-
     use serde_json::json;
 
     use crate::testing::{ctx, files, run, said, told};
@@ -197,20 +195,5 @@ mod tests {
             assert!(text.contains(expect), "{args}: {text}");
         }
         assert!(!ctx.dirs.reminders.exists());
-    }
-
-    #[tokio::test]
-    async fn a_store_that_takes_no_writes_is_told() {
-        let root = tempfile::tempdir().unwrap();
-        let ctx = ctx(root.path());
-        let list = ctx.dirs.reminders.join("home");
-        fs::create_dir_all(&list).unwrap();
-        fs::set_permissions(&list, fs::Permissions::from_mode(0o500)).unwrap();
-        // The super-user writes everywhere, so there is nothing to see there.
-        if fs::write(list.join("x"), "").is_err() {
-            let text = told(run("reminders.create", json!({"title": "x"}), &ctx).await);
-            assert!(text.contains("no permission"), "{text}");
-        }
-        fs::set_permissions(&list, fs::Permissions::from_mode(0o700)).unwrap();
     }
 }

@@ -19,6 +19,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use rusqlite::ErrorCode;
 use serde::Serialize;
 
 use super::store::{self, MAX_GUARDED, StoreError, Turn};
@@ -56,6 +57,9 @@ impl JournalError {
     pub fn tool(self, what: &str) -> ToolError {
         match self {
             JournalError::Store(error) => error.tool(what),
+            JournalError::Table(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                StoreError::Full(PathBuf::from("journal.db")).tool(what)
+            }
             JournalError::Table(error) => ToolError::broken(what, error),
             JournalError::Nothing | JournalError::Since { .. } => ToolError::tell(self.to_string()),
         }
@@ -188,7 +192,13 @@ impl Journal {
         let mut guard = self.shared.table.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
             store::make_folder(&self.shared.state)?;
-            let mut table = Table::open(&self.shared.state.join("journal.db"))?;
+            let mut table =
+                Table::open(&self.shared.state.join("journal.db")).map_err(|error| match error {
+                    JournalError::Table(cause) if is_denied(&cause) => {
+                        StoreError::Denied(self.shared.state.clone()).into()
+                    }
+                    error => error,
+                })?;
             undo::settle(&mut table, &self.shared.state)?;
             table.prune(self.shared.retention, Timestamp::now())?;
             *guard = Some(table);
@@ -281,6 +291,20 @@ impl Step {
         *self.inner.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(Said { text, others });
     }
 
+    /// Takes back what the step has written so far, because the call failed: what was told to have failed has changed
+    /// nothing, and there is nothing of it to undo. What something else changed since stays.
+    ///
+    /// # Errors
+    /// What keeps files or the journal from being written; what stays can be undone then.
+    pub fn take_back(&self) -> Result<(), JournalError> {
+        let id = self.inner.id.load(Ordering::Acquire);
+        if id == 0 {
+            return Ok(());
+        }
+        let _turn = Turn::take(&self.inner.journal.shared.state)?;
+        self.inner.journal.with(|table| undo::take_back(table, id))
+    }
+
     /// Whether anything was written.
     pub fn wrote(&self) -> bool {
         self.inner.id.load(Ordering::Acquire) != 0
@@ -327,6 +351,14 @@ impl Step {
         })?;
         Ok(())
     }
+}
+
+/// Whether a database cannot be opened because of permissions. It has no path, so the folder is named instead.
+fn is_denied(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    )
 }
 
 impl Drop for Inner {

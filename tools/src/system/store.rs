@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::plain;
 use crate::contract::ToolError;
 pub use guard::{MAX_GUARDED, Turn, remove_known, replace_known};
 
@@ -67,12 +68,12 @@ impl StoreError {
         };
         match &self {
             StoreError::ReadOnly(path) => ToolError::tell(format!(
-                "I could not {what}: the disk that holds {} is read-only.",
+                "I could not {what}: the disk that holds {} is read-only. Make it writable, then try again.",
                 name(path)
             )),
             StoreError::Denied(path) => ToolError::tell(format!(
-                "I could not {what}: I have no permission for {}.",
-                path.display()
+                "I could not {what}: I have no permission for {}. Allow it for your user, then try again.",
+                plain::one_line(&path.display().to_string(), 200)
             )),
             StoreError::Full(_) => ToolError::tell(format!(
                 "I could not {what}: the disk is full. Free some space, then try again."
@@ -277,7 +278,8 @@ fn write_beside<'a>(
         .prefix(TEMPORARY.0)
         .suffix(TEMPORARY.1)
         .tempfile_in(folder)
-        .map_err(fail)?;
+        // What is refused here is refused by the folder, whatever the file's own permissions.
+        .map_err(|e| StoreError::of(folder, e))?;
     temporary.write_all(bytes).map_err(fail)?;
     if let Some(mode) = mode {
         let mode = fs::Permissions::from_mode(mode);
@@ -443,7 +445,7 @@ mod tests {
         }
         check(
             ErrorKind::ReadOnlyFilesystem,
-            "I could not save the event: the disk that holds home.ics is read-only.",
+            "I could not save the event: the disk that holds home.ics is read-only. Make it writable, then try again.",
         );
         check(
             ErrorKind::StorageFull,
@@ -451,7 +453,7 @@ mod tests {
         );
         check(
             ErrorKind::PermissionDenied,
-            "I could not save the event: I have no permission for /x/home.ics.",
+            "I could not save the event: I have no permission for /x/home.ics. Allow it for your user, then try again.",
         );
         check(
             ErrorKind::InvalidData,

@@ -89,6 +89,17 @@ fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalEr
     error
 }
 
+/// Puts back what an unfinished step has changed, the last first, and strikes it out. The caller has the turn.
+pub fn take_back(table: &mut Table, step: i64) -> Result<(), JournalError> {
+    for (row, change) in table.changes(step)?.into_iter().rev() {
+        if current(&change.path)? == change.after {
+            apply(&reversed(&change))?;
+            table.withdraw(row)?;
+        }
+    }
+    Ok(())
+}
+
 /// Settles steps whose process is gone. A write that did not happen is struck out; one that did stands and can be
 /// undone. An undo is finished.
 pub fn settle(table: &mut Table, state: &Path) -> Result<(), JournalError> {

@@ -95,7 +95,10 @@ pub fn remove_known(path: &Path, before: &[u8]) -> Result<(), StoreError> {
         .prefix(TEMPORARY.0)
         .suffix(TEMPORARY.1)
         .make_in(folder, |aside| fs::rename(path, aside))
-        .map_err(fail)?;
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => StoreError::Changed(path.to_owned()),
+            _ => StoreError::of(folder, e),
+        })?;
     if known(aside.path(), before).is_err() {
         aside
             .persist_noclobber(path)
