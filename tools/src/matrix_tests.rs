@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
-    Ctx, Dirs, Effect, ToolError,
+    Answered, Ctx, Dirs, Effect, ToolError,
     testing::{ReadOnly, ctx, files, run, said, unprivileged},
 };
 
@@ -25,120 +25,28 @@ const DOMAINS: [&str; 11] = [
     "timers",
 ];
 
-/// What there is in each store before a tool is tried.
+/// Calls of tools, as data.
+fn calls(text: &'static str) -> Vec<(&'static str, Value)> {
+    rows(text)
+        .map(|row| (row[0], serde_json::from_str(row[1]).unwrap()))
+        .collect()
+}
+
+fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split('\t').collect())
+}
+
+/// What there is in a store before a tool is tried.
 fn world(domain: &str) -> Vec<(&'static str, Value)> {
-    match domain {
-        "alarms" => vec![
-            ("alarms.set", json!({"time": "seven am", "label": "gym"})),
-            ("alarms.set", json!({"time": "every weekday at eight am"})),
-        ],
-        "calendar" => vec![(
-            "calendar.create_event",
-            json!({"title": "Dentist", "start": "every friday at ten"}),
-        )],
-        "contacts" => vec![(
-            "contacts.create",
-            json!({"name": "Anna Berg", "phone": "0171 2345678"}),
-        )],
-        "lists" => vec![
-            (
-                "lists.add",
-                json!({"items": ["milk", "eggs"], "list": "shopping"}),
-            ),
-            ("lists.create", json!({"name": "packing"})),
-        ],
-        "memory" => vec![("memory.remember", json!({"fact": "my locker code is 4411"}))],
-        "notes" => vec![("notes.create", json!({"title": "Garden", "text": "Tulips."}))],
-        "reminders" => vec![
-            (
-                "reminders.create",
-                json!({"title": "Call mum", "due": "tomorrow at nine"}),
-            ),
-            (
-                "reminders.create",
-                json!({"title": "Pay rent", "due": "every month"}),
-            ),
-        ],
-        "timers" => vec![
-            ("timers.set", json!({"duration": "ten minutes", "label": "eggs"})),
-            ("timers.set", json!({"duration": "an hour", "label": "roast"})),
-            ("timers.pause", json!({"timer": "roast"})),
-        ],
-        _ => Vec::new(),
-    }
+    let mut all = calls(include_str!("matrix_tests/world.tsv"));
+    all.retain(|(name, _)| self::domain(name) == domain);
+    all
 }
 
 /// Every tool that writes, with arguments that it can do in that world.
 fn writers() -> Vec<(&'static str, Value)> {
-    vec![
-        ("alarms.set", json!({"time": "nine am"})),
-        ("alarms.cancel", json!({"alarm": "gym"})),
-        // Leaves one time out, which is another write than taking an alarm away.
-        ("alarms.cancel", json!({"alarm": "tomorrow at eight am"})),
-        ("alarms.cancel", json!({"alarm": "all"})),
-        (
-            "calendar.create_event",
-            json!({"title": "Lunch", "start": "tomorrow at twelve"}),
-        ),
-        (
-            "calendar.create_event",
-            json!({"title": "Lunch", "start": "tomorrow at twelve", "calendar": "personal"}),
-        ),
-        (
-            "calendar.update_event",
-            json!({"event": "dentist", "start": "eleven"}),
-        ),
-        (
-            "calendar.update_event",
-            json!({"event": "dentist", "start": "eleven", "series": "following"}),
-        ),
-        (
-            "calendar.delete_event",
-            json!({"event": "dentist", "series": "this"}),
-        ),
-        (
-            "calendar.delete_event",
-            json!({"event": "dentist", "series": "all"}),
-        ),
-        (
-            "contacts.create",
-            json!({"name": "Carl", "phone": "0171 1111111"}),
-        ),
-        (
-            "contacts.update",
-            json!({"name": "anna", "field": "mail", "value": "anna@example.org"}),
-        ),
-        ("contacts.delete", json!({"name": "anna berg"})),
-        (
-            "lists.add",
-            json!({"items": ["bread", "tea"], "list": "shopping"}),
-        ),
-        ("lists.add", json!({"items": ["rope"], "list": "climbing"})),
-        ("lists.create", json!({"name": "climbing"})),
-        ("lists.remove", json!({"items": ["milk"], "list": "shopping"})),
-        ("lists.delete", json!({"list": "shopping"})),
-        ("memory.remember", json!({"fact": "mum likes tulips"})),
-        ("memory.remember", json!({"fact": "my locker code is 5522"})),
-        ("memory.forget", json!({"about": "locker code"})),
-        ("notes.create", json!({"text": "Roses."})),
-        ("notes.append", json!({"note": "garden", "text": "Roses."})),
-        ("notes.delete", json!({"note": "garden"})),
-        ("reminders.create", json!({"title": "Water the plants"})),
-        ("reminders.complete", json!({"title": "mum"})),
-        // What comes back writes twice: what was done, and the next time.
-        ("reminders.complete", json!({"title": "rent"})),
-        (
-            "reminders.update",
-            json!({"title": "mum", "due": "friday at ten"}),
-        ),
-        ("reminders.snooze", json!({"title": "mum", "until": "in an hour"})),
-        ("reminders.delete", json!({"title": "mum"})),
-        ("timers.set", json!({"duration": "five minutes"})),
-        ("timers.cancel", json!({"timer": "eggs"})),
-        ("timers.cancel", json!({"timer": "all"})),
-        ("timers.pause", json!({"timer": "eggs"})),
-        ("timers.resume", json!({"timer": "roast"})),
-    ]
+    calls(include_str!("matrix_tests/writers.tsv"))
 }
 
 fn store(name: &str, dirs: &Dirs) -> PathBuf {
@@ -280,4 +188,159 @@ fn what_fails_half_way_is_taken_back() {
     );
     assert_eq!(after, before);
     assert_eq!(ctx.step.journal().verify_invariants().unwrap(), [""; 0]);
+}
+
+/// Where a tool is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Case {
+    /// What a tool that only reads is for; those that write are above.
+    Happy,
+    /// Nothing is there yet.
+    Empty,
+    /// Things are there, but not this one.
+    Unknown,
+    /// Several fit what was said: it asks which.
+    Ambiguous,
+    /// An argument is no such thing, or one contradicts another or what is there.
+    Contradictory,
+}
+use Case::{Ambiguous, Contradictory, Empty, Happy, Unknown};
+
+const CASES: [Case; 5] = [Happy, Empty, Unknown, Ambiguous, Contradictory];
+
+/// What each tool answers, told or said.
+fn answers() -> Vec<(&'static str, Case, Value, &'static str)> {
+    rows(include_str!("matrix_tests/answers.tsv"))
+        .map(|row| match row[..] {
+            [name, case, args, expect] => {
+                let case = CASES.iter().find(|known| format!("{known:?}") == case);
+                (name, *case.unwrap(), serde_json::from_str(args).unwrap(), expect)
+            }
+            _ => panic!("{row:?}"),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn each_case_is_answered_and_none_changes_anything() {
+    let (empty, full) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut empty = ctx(empty.path());
+    let mut full = ctx(full.path());
+    for (name, args) in calls(include_str!("matrix_tests/twins.tsv")) {
+        said(run(name, args, &full).await);
+    }
+    full.last = Some(Answered {
+        text: "Two and two is four.".into(),
+        untrusted: false,
+    });
+    empty.last = None;
+    let state = |ctx: &Ctx| {
+        let stores = [
+            "alarms",
+            "calendar",
+            "contacts",
+            "lists",
+            "memory",
+            "notes",
+            "reminders",
+            "timers",
+        ];
+        let there = stores
+            .map(|name| store(name, &ctx.dirs))
+            .into_iter()
+            .filter(|path| path.exists());
+        let all: Vec<_> = there.flat_map(|path| files(&path)).collect();
+        (all, ctx.step.journal().history(100).unwrap())
+    };
+    let mut wrong = Vec::new();
+    for (name, case, args, expect) in answers() {
+        let ctx = if case == Empty { &empty } else { &full };
+        let before = state(ctx);
+        let result = run(name, args.clone(), ctx).await;
+        // What reads answers that it found nothing; what writes must not say that it did something.
+        let (text, right) = match &result {
+            Ok(output) => (
+                &output.say,
+                case != Contradictory
+                    || output.say.contains("already")
+                    || crate::find(name).unwrap().effect == Effect::Read,
+            ),
+            Err(ToolError::Tell(text)) => (text, case != Happy),
+            Err(other) => panic!("{name} {args}: {other:?}"),
+        };
+        if !right || !text.contains(expect) {
+            wrong.push(format!("{name} {case:?} {args}: {result:?}"));
+        }
+        if state(ctx) != before {
+            wrong.push(format!("{name} {case:?} {args} changed something"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A tool that names one of several things asks which; one that takes arguments minds what they say.
+#[test]
+fn no_case_is_forgotten() {
+    const NAMING: [&str; 13] = [
+        "append",
+        "cancel",
+        "complete",
+        "delete",
+        "delete_event",
+        "forget",
+        "pause",
+        "read",
+        "remove",
+        "resume",
+        "snooze",
+        "update",
+        "update_event",
+    ];
+    let rows = answers();
+    let has = |tool: &str, case: Case| rows.iter().any(|row| row.0 == tool && row.1 == case);
+    for tool in crate::ALL.iter().filter(|tool| DOMAINS.contains(&tool.domain())) {
+        let (name, verb) = (tool.name, tool.name.split('.').nth(1).unwrap());
+        if NAMING.contains(&verb) {
+            for case in [Empty, Unknown, Ambiguous] {
+                assert!(has(name, case), "{name}: {case:?}");
+            }
+        }
+        let takes = tool.parameters()["properties"].as_object().unwrap().len();
+        assert!(
+            takes == 0 || has(name, Contradictory) || has(name, Unknown),
+            "{name}"
+        );
+        assert!(tool.effect != Effect::Read || has(name, Happy), "{name}");
+    }
+}
+
+/// Arguments that are missing, unknown or of another type are the model's to mend: it is told which, and nothing runs.
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let ctx = ctx(root.path());
+    let misfit = async |name: &str, args: Value, expect: &str| match run(name, args.clone(), &ctx).await {
+        Err(ToolError::Misfit(text)) => assert!(
+            text.contains(name) && text.contains(expect),
+            "{name} {args}: {text}"
+        ),
+        other => panic!("{name} {args}: {other:?}"),
+    };
+    for tool in crate::ALL.iter().filter(|tool| DOMAINS.contains(&tool.domain())) {
+        misfit(tool.name, json!({"purple": 1}), "purple").await;
+        let schema = tool.parameters();
+        let required: Vec<&str> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(first) = required.first() {
+            misfit(tool.name, json!({}), first).await;
+        }
+        for (argument, _) in schema["properties"].as_object().unwrap() {
+            misfit(tool.name, json!({argument: {"not": "that"}}), "").await;
+        }
+    }
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
 }

@@ -9,7 +9,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError, Work},
     system::{
         calendar::{self, Window},
-        heard, plain, speech,
+        places, plain, speech,
     },
     when,
 };
@@ -73,7 +73,10 @@ impl Tool for This {
             Some(said) => calendar::length(&said, now)?,
             None => SignedDuration::ZERO,
         };
-        let zone = said(args.zone.as_ref()).map(|name| zone_of(&name)).transpose()?;
+        let zone = match said(args.zone.as_ref()) {
+            Some(name) => places::one(&name, now)?.map(|place| place.zone),
+            None => None,
+        };
         let asked = said(args.when.as_ref());
         let (window, work) = look(asked.as_deref(), ctx)?;
         let part_of_day = window.from.duration_until(&window.to) <= LONGEST_PART;
@@ -266,29 +269,6 @@ fn rounded(at: &Zoned) -> Zoned {
     at.round(rounding).unwrap_or_else(|_| at.clone())
 }
 
-/// A zone by its name or a city's.
-fn zone_of(said: &str) -> Result<TimeZone, ToolError> {
-    let wanted = plain::one_line(said, 60);
-    if let Ok(zone) = TimeZone::get(&wanted.replace(' ', "_")) {
-        return Ok(zone);
-    }
-    let names: Vec<String> = jiff::tz::db()
-        .available()
-        .map(|name| name.as_str().to_owned())
-        .collect();
-    let cities: Vec<(String, &str)> = names
-        .iter()
-        .filter_map(|name| Some((name.rsplit_once('/')?.1.replace('_', " "), name.as_str())))
-        .collect();
-    let found = heard::pick(&wanted, &cities, |(city, _)| vec![(city.as_str(), 1.0)]);
-    let zone = found.first().and_then(|(_, (_, name))| TimeZone::get(name).ok());
-    zone.ok_or_else(|| {
-        ToolError::tell(format!(
-            "I know no time zone for \"{wanted}\". Name a large city there, as in New York."
-        ))
-    })
-}
-
 fn say(
     slots: &[Zoned],
     length: SignedDuration,
@@ -458,7 +438,7 @@ mod tests {
             (json!({"when": "yesterday"}), "over already"),
             (json!({"when": "purple"}), "do not understand the time"),
             (json!({"length": "purple"}), "no length of time"),
-            (json!({"zone": "Qqqq"}), "no time zone"),
+            (json!({"zone": "Qqqq"}), "do not know the time zone"),
             (json!({"who": "Anna"}), "who"),
         ] {
             let text = told(run("calendar.find_slots", args.clone(), &ctx).await);

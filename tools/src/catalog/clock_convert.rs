@@ -9,7 +9,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         places::{self, Found, Place},
-        plain, speech,
+        speech,
     },
     when::{self, Hint, Shift, When},
 };
@@ -81,18 +81,7 @@ impl Side {
         let Some(said) = said else {
             return Ok(Side::Here);
         };
-        let name = plain::one_line(said, 60);
-        match places::find(said, now) {
-            Found::Here => Ok(Side::Here),
-            Found::One(place) => Ok(Side::There(place)),
-            Found::Several(zones) => Err(ToolError::tell(format!(
-                "{name} could be the time of {}. Which one?",
-                plain::listed(&zones, "or")
-            ))),
-            Found::Unknown => Err(ToolError::tell(format!(
-                "I do not know the time zone of {name}. Name a large city near it."
-            ))),
-        }
+        Ok(places::one(said, now)?.map_or(Side::Here, Side::There))
     }
 
     fn zone(&self, now: &Zoned) -> TimeZone {

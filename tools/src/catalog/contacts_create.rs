@@ -230,7 +230,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let ctx = ctx(home.path());
         for (args, expect) in [
-            (json!({"name": " "}), "name is missing"),
+            (json!({"name": " "}), "What is the name?"),
             (json!({"name": "A", "phone": "many"}), "is no phone number"),
             (json!({"name": "A", "mail": "nowhere"}), "is no mail address"),
             (json!({"name": "A", "birthday": "purple"}), "Which day is"),

@@ -143,7 +143,7 @@ mod tests {
         );
         assert!(told(ask("anna").await).ends_with("Which one?"));
         assert_eq!(told(ask("zoe").await), "Nobody in your contacts is called zoe.");
-        assert!(told(ask(" ").await).contains("Give a name"));
+        assert!(told(ask(" ").await).contains("Say a name"));
         assert!(told(run("contacts.read", json!({}), &ctx).await).contains("do not fit"));
     }
 }

@@ -76,7 +76,7 @@ impl Tool for This {
                 return Ok(output);
             }
             if asked.is_empty() {
-                return Err(ToolError::tell("Whom to look for is missing. Give a name."));
+                return Err(ToolError::tell("Whom shall I look for? Say a name."));
             }
             // What is remembered only helps; a memory that cannot be read must not hide the contacts.
             let facts = memory::list(&memory).unwrap_or_default();
@@ -350,7 +350,7 @@ mod tests {
         );
         assert_eq!(output.data["unreadable"], 1);
         assert!(
-            told(run("contacts.search", json!({"name": " \u{202e}"}), &ctx).await).contains("Give a name")
+            told(run("contacts.search", json!({"name": " \u{202e}"}), &ctx).await).contains("Say a name")
         );
         assert!(told(run("contacts.search", json!({"who": "x"}), &ctx).await).contains("do not fit"));
     }

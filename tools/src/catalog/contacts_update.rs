@@ -191,7 +191,7 @@ mod tests {
             ),
             (
                 json!({"name": "anna bell", "field": "phone"}),
-                "Which number is missing.",
+                "What is the number?",
             ),
             (
                 json!({"name": "anna bell", "field": "mail", "value": "x"}),

@@ -5,7 +5,8 @@ use jiff::{
     tz::{self, Offset, TimeZone},
 };
 
-use super::heard;
+use super::{heard, plain};
+use crate::contract::ToolError;
 
 /// Names that are no zone names, with their zones: `name|name<TAB>Zone Zone`.
 const PLACES: &str = include_str!("places.tsv");
@@ -36,6 +37,25 @@ pub enum Found {
     Several(Vec<String>),
     /// Nothing that is known.
     Unknown,
+}
+
+/// The one clock that a name means; nothing for the person's own.
+///
+/// # Errors
+/// `Tell`: it is unknown, or could be several.
+pub fn one(said: &str, now: &Zoned) -> Result<Option<Place>, ToolError> {
+    let name = plain::one_line(said, 60);
+    match find(said, now) {
+        Found::Here => Ok(None),
+        Found::One(place) => Ok(Some(place)),
+        Found::Several(zones) => Err(ToolError::tell(format!(
+            "{name} could be the time of {}. Which one?",
+            plain::listed(&zones, "or")
+        ))),
+        Found::Unknown => Err(ToolError::tell(format!(
+            "I do not know the time zone of {name}. Name a large city near it."
+        ))),
+    }
 }
 
 /// The clock that a name means at this time of year.

@@ -76,7 +76,7 @@ pub fn find(book: &Book, heard: &str, facts: &[Fact]) -> (Asked, Vec<Arc<Contact
 pub fn one(book: &Book, heard: &str, facts: &[Fact]) -> Result<Arc<Contact>, ToolError> {
     let said = plain::one_line(heard, 80);
     if said.is_empty() {
-        return Err(ToolError::tell("Whom to look for is missing. Give a name."));
+        return Err(ToolError::tell("Whom shall I look for? Say a name."));
     }
     if book.contacts.is_empty() {
         return Err(ToolError::tell("You have no contacts yet."));

@@ -121,7 +121,7 @@ impl Change {
         if line.is_empty() {
             return match how {
                 Some(How::Remove) => Ok(change),
-                _ => Err(ToolError::tell(format!("Which {} is missing.", kind.noun()))),
+                _ => Err(ToolError::tell(format!("What is the {}?", kind.noun()))),
             };
         }
         change.value = match kind {
