@@ -15,7 +15,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{heard, store};
+use super::{heard, store, watch::Tree};
 use crate::contract::ToolError;
 pub use card::parse;
 pub use find::{Asked, birthdays, find, nobody, one, which};
@@ -119,26 +119,36 @@ pub struct Book {
     pub problems: Vec<Problem>,
 }
 
-/// Reads every card under a folder. Files that did not change since the last call are not read again.
+/// Reads every card under a folder. Where nothing was touched since the last call nothing is looked at; else files that
+/// did not change are not read again.
 ///
 /// # Errors
 /// When the folder itself cannot be read. A folder that is not there is an empty book.
 pub fn read(folder: &Path) -> Result<Book, ToolError> {
-    static LAST: Mutex<Option<(PathBuf, Known)>> = Mutex::new(None);
-    let found = store::walk(folder, BOUNDS).map_err(|e| e.tool("read your contacts"))?;
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut known = match last.take() {
-        Some((of, known)) if of == folder => known,
-        _ => Known::new(),
-    };
+    static LAST: Mutex<Option<Last>> = Mutex::new(None);
+    let mut guard = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    // Taken out until it is right again, so that what fails half-way is not trusted.
+    let mut last = guard
+        .take()
+        .filter(|last| last.folder == folder)
+        .unwrap_or_default();
+    if last.watch.is_quiet() {
+        let book = last.book.clone();
+        *guard = Some(last);
+        return Ok(book);
+    }
+    let walk = || store::walk(folder, BOUNDS).map_err(|e| e.tool("read your contacts"));
+    let found = last.watch.walk(walk)?;
+    let mut whole = !found.unsure;
     let mut book = Book::default();
-    let mut fresh = Known::with_capacity(known.len());
+    let mut fresh = Known::with_capacity(last.known.len());
     for path in found.files {
         if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("vcf")) {
             continue;
         }
-        let stamp = stamp(&path);
-        let file = match known.remove(&path) {
+        let (stamp, alone) = stamp(&path);
+        whole &= alone;
+        let file = match last.known.remove(&path) {
             Some((old, file)) if stamp.is_some() && Some(old) == stamp => file,
             _ => Arc::new(read_file(&path)),
         };
@@ -153,34 +163,55 @@ pub fn read(folder: &Path) -> Result<Book, ToolError> {
             break;
         }
     }
-    *last = Some((folder.to_owned(), fresh));
     book.contacts.sort_by(|a, b| a.name.cmp(&b.name));
+    if !whole {
+        last.watch.distrust();
+    }
+    *guard = Some(Last {
+        folder: folder.to_owned(),
+        watch: last.watch,
+        known: fresh,
+        book: book.clone(),
+    });
     Ok(book)
+}
+
+/// What the last call came to.
+#[derive(Default)]
+struct Last {
+    folder: PathBuf,
+    watch: Tree,
+    known: Known,
+    book: Book,
 }
 
 /// What a file looked like when it was read: device, inode, size, times of content and of status.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 type Known = HashMap<PathBuf, (Stamp, Arc<Book>)>;
 
-/// Nothing while the file may still be changing.
-fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = std::fs::metadata(path).ok()?;
-    let changed = SystemTime::UNIX_EPOCH
-        .checked_add(Duration::from_secs(u64::try_from(meta.ctime()).ok()?))?
-        .checked_add(Duration::from_nanos(u64::try_from(meta.ctime_nsec()).ok()?))?;
-    SystemTime::now()
-        .duration_since(changed)
-        .ok()
-        .filter(|age| *age > SETTLED)?;
-    Some((
-        meta.dev(),
-        meta.ino(),
-        meta.len(),
-        meta.mtime(),
-        meta.mtime_nsec(),
-        meta.ctime(),
-        meta.ctime_nsec(),
-    ))
+/// Nothing while the file may still be changing; and whether it has only this name, under which it is watched.
+fn stamp(path: &Path) -> (Option<Stamp>, bool) {
+    let Ok(meta) = std::fs::metadata(path) else {
+        return (None, false);
+    };
+    let settled = || {
+        let changed = SystemTime::UNIX_EPOCH
+            .checked_add(Duration::from_secs(u64::try_from(meta.ctime()).ok()?))?
+            .checked_add(Duration::from_nanos(u64::try_from(meta.ctime_nsec()).ok()?))?;
+        let age = SystemTime::now().duration_since(changed).ok()?;
+        (age > SETTLED).then(|| {
+            (
+                meta.dev(),
+                meta.ino(),
+                meta.len(),
+                meta.mtime(),
+                meta.mtime_nsec(),
+                meta.ctime(),
+                meta.ctime_nsec(),
+            )
+        })
+    };
+    (settled(), meta.nlink() == 1)
 }
 
 fn read_file(path: &Path) -> Book {

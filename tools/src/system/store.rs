@@ -191,6 +191,11 @@ pub struct Found {
     pub files: Vec<PathBuf>,
     /// What was left out and why, for the person: a link, a folder that cannot be read, a bound that was reached.
     pub warnings: Vec<String>,
+    /// The folders that were listed, the root among them.
+    pub folders: Vec<PathBuf>,
+    /// Whether something may come, go or change here without an event in one of these folders: what a link leads to,
+    /// what could not be listed.
+    pub unsure: bool,
 }
 
 /// Lists the files under a folder. A folder that is not there has none.
@@ -207,13 +212,16 @@ pub fn walk(root: &Path, bounds: Bounds) -> Result<Found, StoreError> {
             Err(e) if depth == 0 && e.kind() == ErrorKind::NotFound => return Ok(found),
             Err(e) if depth == 0 => return Err(StoreError::of(&folder, e)),
             Err(e) => {
+                found.unsure = true;
                 found.warnings.push(StoreError::of(&folder, e).to_string());
                 continue;
             }
         };
+        found.folders.push(folder.clone());
         let mut names = Vec::new();
         for entry in entries {
             if left == 0 {
+                found.unsure = true;
                 found.warnings.push(format!(
                     "{} holds more than {} entries; the rest was left out",
                     root.display(),
@@ -225,7 +233,10 @@ pub fn walk(root: &Path, bounds: Bounds) -> Result<Found, StoreError> {
             left -= 1;
             match entry.and_then(|e| Ok((e.path(), e.file_type()?))) {
                 Ok(named) => names.push(named),
-                Err(e) => found.warnings.push(StoreError::of(&folder, e).to_string()),
+                Err(e) => {
+                    found.unsure = true;
+                    found.warnings.push(StoreError::of(&folder, e).to_string());
+                }
             }
         }
         names.sort_by(|a, b| a.0.cmp(&b.0));
@@ -237,6 +248,7 @@ pub fn walk(root: &Path, bounds: Bounds) -> Result<Found, StoreError> {
             {
                 continue;
             }
+            found.unsure |= kind.is_symlink() && bounds.file_links;
             if kind.is_dir() && depth < bounds.depth {
                 below.push((path, depth + 1));
             } else if kind.is_file() || (kind.is_symlink() && bounds.file_links && path.is_file()) {

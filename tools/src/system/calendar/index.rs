@@ -1,10 +1,11 @@
 //! What calendar files hold, kept between questions: ten thousand files take seconds to read, and a question waits.
 //!
-//! Nothing is trusted longer than one look: each question lists the folder and compares a stamp of every file, so that
-//! what another program wrote is seen, however it wrote it. A file outside the window that is asked about is not opened.
+//! Nothing is trusted longer than one look: each question asks the kernel what was touched since the last one, and where
+//! that is not known lists the folder and compares a stamp of every file, so that what another program wrote is seen,
+//! however it wrote it. A file outside the window that is asked about is not opened.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     ffi::OsString,
     fs::{self, Metadata},
     os::unix::fs::MetadataExt,
@@ -16,7 +17,11 @@ use std::{
 use jiff::{Timestamp, Zoned};
 
 use super::{Collection, alarm, parse, recur};
-use crate::system::{store::StoreError, vdir::MAX_FILES};
+use crate::system::{
+    store::StoreError,
+    vdir::MAX_FILES,
+    watch::{News, Watch},
+};
 
 /// Folders that are kept; more are forgotten together, which costs one slow question.
 const MAX_FOLDERS: usize = 64;
@@ -38,7 +43,10 @@ static FOLDERS: LazyLock<Mutex<HashMap<PathBuf, Shared>>> = LazyLock::new(Mutex:
 /// What one folder holds.
 #[derive(Default)]
 struct Folder {
-    files: HashMap<OsString, Known>,
+    /// By name, so that answers are in order.
+    files: BTreeMap<OsString, Known>,
+    /// Tells what was touched since `files` was right; nothing where that cannot be relied on.
+    watch: Option<Watch>,
     kept: u64,
     look: u64,
 }
@@ -117,88 +125,137 @@ pub fn files(
 ) -> Result<Files, StoreError> {
     let folder = folder(&collection.path);
     let mut folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
-    let entries = match fs::read_dir(&collection.path) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::of(&collection.path, e)),
-    };
-    folder.look += 1;
-    let mut found: Files = Vec::new();
-    for (count, entry) in entries.enumerate() {
-        if count >= MAX_FILES {
-            warnings.push(format!(
-                "{} holds more than {MAX_FILES} files; the rest was left out",
-                collection.path.display()
-            ));
-            break;
-        }
-        let Ok(entry) = entry else {
-            continue;
-        };
-        let name = entry.file_name();
-        if !is_item(&name) {
-            continue;
-        }
-        let path = || collection.path.join(&name);
-        match entry.metadata() {
-            Ok(meta) if meta.is_file() => {
-                if let Some(file) = folder.look_at(&name, &meta, within, &path, warnings) {
-                    found.push((Arc::from(path()), file));
-                }
+    // Taken out until everything is known again, so that what fails half-way is not trusted.
+    let watch = folder.watch.take();
+    match watch.as_ref().map(|watch| watch.news(&collection.path)) {
+        Some(News::Files(names)) => {
+            if folder.look_again(&collection.path, names) {
+                folder.watch = watch;
             }
-            Ok(meta) if meta.is_symlink() => {
-                warnings.push(format!("{} is a link and was left out", path().display()));
-            }
-            Ok(_) => {}
-            Err(e) => warnings.push(StoreError::of(&path(), e).to_string()),
+        }
+        // The old watch has to go first: one folder has only one.
+        Some(News::Lost) | None => {
+            drop(watch);
+            folder.look_at_all(&collection.path, warnings)?;
         }
     }
-    folder.forget();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(found)
+    Ok(folder.wanted(&collection.path, within, warnings))
 }
 
 impl Folder {
-    /// The parsed file, unless it is outside of what is asked for or cannot be read.
-    fn look_at(
-        &mut self,
-        name: &OsString,
-        meta: &Metadata,
-        within: Within,
-        path: &dyn Fn() -> PathBuf,
-        warnings: &mut Vec<String>,
-    ) -> Option<Arc<parse::File>> {
+    /// Lists the folder and looks at every file. It is watched from before that on, if all that is in it can be.
+    fn look_at_all(&mut self, path: &Path, warnings: &mut Vec<String>) -> Result<(), StoreError> {
+        let watch = Watch::on(path);
+        let mut whole = true;
+        self.look += 1;
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                self.forget();
+                return Ok(());
+            }
+            Err(e) => return Err(StoreError::of(path, e)),
+        };
+        for (count, entry) in entries.enumerate() {
+            if count >= MAX_FILES {
+                warnings.push(format!(
+                    "{} holds more than {MAX_FILES} files; the rest was left out",
+                    path.display()
+                ));
+                whole = false;
+                break;
+            }
+            let Ok(entry) = entry else {
+                whole = false;
+                continue;
+            };
+            let name = entry.file_name();
+            if !is_item(&name) {
+                continue;
+            }
+            match entry.metadata() {
+                Ok(meta) if meta.is_file() => whole &= self.look_at(name, &meta, path),
+                Ok(meta) if meta.is_symlink() => {
+                    warnings.push(format!(
+                        "{} is a link and was left out",
+                        path.join(&name).display()
+                    ));
+                    whole = false;
+                }
+                Ok(_) => {}
+                Err(e) => {
+                    warnings.push(StoreError::of(&path.join(&name), e).to_string());
+                    whole = false;
+                }
+            }
+        }
+        self.forget();
+        self.watch = watch.filter(|_| whole);
+        Ok(())
+    }
+
+    /// Looks at the files that were touched. Says whether what is known is all there is, as after [`Folder::look_at_all`].
+    fn look_again(&mut self, path: &Path, names: HashSet<OsString>) -> bool {
+        let mut whole = true;
+        for name in names.into_iter().filter(is_item) {
+            // Whatever its stamp says: it was touched.
+            self.drop_one(&name);
+            match fs::symlink_metadata(path.join(&name)) {
+                Ok(meta) if meta.is_file() => whole &= self.look_at(name, &meta, path),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                // The next look says what is wrong with it.
+                other => whole &= other.is_ok_and(|meta| meta.is_dir()),
+            }
+        }
+        whole
+    }
+
+    /// Reads a file unless it is known as it is. Says whether a watch over the folder tells all that happens to it: a
+    /// file that has another name elsewhere can be written there.
+    fn look_at(&mut self, name: OsString, meta: &Metadata, folder: &Path) -> bool {
         let stamp = Stamp::of(meta);
-        let look = self.look;
         let fresh = self
             .files
-            .get(name)
+            .get(&name)
             .is_some_and(|known| known.stamp == stamp && known.settled);
-        if !fresh {
-            self.drop_one(name);
-            let known = self.read(stamp, &path());
+        if fresh {
+            if let Some(known) = self.files.get_mut(&name) {
+                known.look = self.look;
+            }
+        } else {
+            self.drop_one(&name);
+            let known = self.read(stamp, &folder.join(&name));
             self.kept += known.file.as_ref().map_or(0, |_| stamp.length);
-            self.files.insert(name.clone(), known);
+            self.files.insert(name, known);
         }
-        let known = self.files.get_mut(name)?;
-        known.look = look;
-        if let Some(trouble) = &known.trouble {
-            warnings.push(format!("{}: {trouble}", path().display()));
+        meta.nlink() == 1
+    }
+
+    /// The parsed files that are asked for; the trouble with any of them is a warning.
+    fn wanted(&self, folder: &Path, within: Within, warnings: &mut Vec<String>) -> Files {
+        let mut found = Files::new();
+        for (name, known) in &self.files {
+            if let Some(trouble) = &known.trouble {
+                warnings.push(format!("{}: {trouble}", folder.join(name).display()));
+            }
+            let touches = |span: &Option<Span>, within: Span| span.is_some_and(|span| span.touches(&within));
+            let wanted = match within {
+                Within::All => true,
+                Within::Events(within) => touches(&known.span, within),
+                Within::Rings(within) => touches(&known.rings, within),
+            };
+            if !wanted {
+                continue;
+            }
+            let path = folder.join(name);
+            let file = match &known.file {
+                Some(file) => Some(file.clone()),
+                // There was no room for it; what was told about it above stays true.
+                None => parse::file(&path).ok().map(Arc::new),
+            };
+            found.extend(file.map(|file| (Arc::from(path), file)));
         }
-        let touches = |span: &Option<Span>, within: Span| span.is_some_and(|span| span.touches(&within));
-        let wanted = match within {
-            Within::All => true,
-            Within::Events(within) => touches(&known.span, within),
-            Within::Rings(within) => touches(&known.rings, within),
-        };
-        if !wanted {
-            return None;
-        }
-        match &known.file {
-            Some(file) => Some(file.clone()),
-            // There was no room for it; what was told about it above stays true.
-            None => parse::file(&path()).ok().map(Arc::new),
-        }
+        found
     }
 
     fn read(&self, stamp: Stamp, path: &Path) -> Known {
