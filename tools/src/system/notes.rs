@@ -2,13 +2,14 @@
 //! exports, a text editor). What Tiro did not write it leaves as it is.
 
 mod aloud;
+mod index;
 mod write;
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::Read as _,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -16,10 +17,11 @@ use jiff::Timestamp;
 use super::{
     heard::{self, search::Search},
     plain,
-    store::{self, Bounds},
+    store::Bounds,
 };
 use crate::contract::ToolError;
 pub use aloud::{aloud, body};
+use index::Index;
 pub(super) use write::file_name;
 pub use write::{append, create, remove};
 
@@ -70,13 +72,7 @@ pub struct Searched {
 /// # Errors
 /// When the folder cannot be read. One that is not there holds none.
 pub fn list(folder: &Path) -> Result<Vec<Note>, ToolError> {
-    let notes = files(folder)?.into_iter();
-    Ok(notes
-        .filter_map(|(modified, path)| {
-            let head = read_head(&path, HEAD)?;
-            Some(note(folder, path, modified, &head))
-        })
-        .collect())
+    Index::with(folder, |index| index.notes().collect())
 }
 
 /// The newest notes only; no other is opened. Also says how many there are.
@@ -84,13 +80,10 @@ pub fn list(folder: &Path) -> Result<Vec<Note>, ToolError> {
 /// # Errors
 /// As [`list`].
 pub fn newest(folder: &Path, most: usize) -> Result<(Vec<Note>, usize), ToolError> {
-    let files = files(folder)?;
-    let count = files.len();
-    let notes = files.into_iter().filter_map(|(modified, path)| {
-        let head = read_head(&path, HEAD)?;
-        Some(note(folder, path, modified, &head))
-    });
-    Ok((notes.take(most).collect(), count))
+    Index::with(folder, |index| {
+        let count = index.count();
+        (index.notes().take(most).collect(), count)
+    })
 }
 
 /// Looks for words in titles and texts, newest first where they fit equally.
@@ -98,29 +91,14 @@ pub fn newest(folder: &Path, most: usize) -> Result<(Vec<Note>, usize), ToolErro
 /// # Errors
 /// As [`list`].
 pub fn search(folder: &Path, heard: &str, most: usize) -> Result<Searched, ToolError> {
-    let started = Instant::now();
-    let mut search = Search::new(heard);
-    let mut partial = false;
-    for (modified, path) in files(folder)? {
-        if started.elapsed() > PATIENCE {
-            partial = true;
-            break;
-        }
-        if let Some(text) = read_head(&path, MAX_NOTE as u64) {
-            let note = note(folder, path, modified, &text);
-            let title = format!("{} {}", note.title, note.names.join(" "));
-            search.look(note, &title, body(&text));
-        }
-    }
-    let found = search.ranked().into_iter().take(most);
+    let (found, partial) = Index::with(folder, |index| index.search(heard, most, PATIENCE))?;
+    let found = found.into_iter().map(|note| {
+        let text = read_head(&note.path, MAX_NOTE as u64).unwrap_or_default();
+        let place = place(body(&text), heard);
+        (note, place)
+    });
     Ok(Searched {
-        found: found
-            .map(|(_, note)| {
-                let text = read_head(&note.path, MAX_NOTE as u64).unwrap_or_default();
-                let place = place(body(&text), heard);
-                (note, place)
-            })
-            .collect(),
+        found: found.collect(),
         partial,
     })
 }
@@ -188,29 +166,6 @@ pub fn choose(notes: &[Note], heard: &str) -> Result<Note, ToolError> {
 pub fn text(note: &Note) -> Result<String, ToolError> {
     read_head(&note.path, MAX_NOTE as u64)
         .ok_or_else(|| ToolError::tell(format!("I could not read the note \"{}\".", note.title)))
-}
-
-/// The files that are notes with when they were changed, newest first.
-fn files(folder: &Path) -> Result<Vec<(Timestamp, PathBuf)>, ToolError> {
-    let found = store::walk(folder, BOUNDS).map_err(|e| e.tool("read your notes"))?;
-    if let Some(warning) = found.warnings.first() {
-        tracing::debug!(warning, count = found.warnings.len(), "some notes were left out");
-    }
-    let mut files: Vec<(Timestamp, PathBuf)> = found
-        .files
-        .into_iter()
-        .filter(|path| {
-            let is = |kind: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(kind));
-            is("md") || is("markdown")
-        })
-        .map(|path| {
-            let changed = fs::metadata(&path).and_then(|meta| meta.modified()).ok();
-            let changed = changed.and_then(|at| Timestamp::try_from(at).ok());
-            (changed.unwrap_or(Timestamp::UNIX_EPOCH), path)
-        })
-        .collect();
-    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    Ok(files)
 }
 
 /// The front of a file as text; nothing when it cannot be read, which must not hide its neighbours.
