@@ -104,8 +104,8 @@ impl Vocabulary {
     }
 }
 
-/// Which words of a vocabulary are like what was heard.
-pub struct Among(HashMap<u32, Alike>);
+/// How alike each word of a vocabulary is to what was heard, by its number; most are not at all.
+pub struct Among(Vec<Option<Box<Alike>>>);
 
 /// How alike a word of a text is to each heard word, 0 to 1.
 type Alike = [f32; MAX_HEARD];
@@ -162,10 +162,10 @@ impl<T> Search<T> {
 
     /// Compares what was heard with all words of a vocabulary, once for all texts that are counted in it.
     pub fn among(&self, vocabulary: &Vocabulary) -> Among {
-        let words = (0..).zip(&vocabulary.words);
+        let words = vocabulary.words.iter();
         Among(
             words
-                .filter_map(|(number, (word, stem))| Some((number, self.alike(word, stem)?)))
+                .map(|(word, stem)| self.alike(word, stem).map(Box::new))
                 .collect(),
         )
     }
@@ -173,14 +173,15 @@ impl<T> Search<T> {
     /// Looks at one text as its counts; the same as [`Search::look`] at the text.
     pub fn look_at_counts(&mut self, item: T, counts: &[Count], among: &Among) {
         self.looked += 1;
-        let mut found = vec![Strength::default(); self.count];
+        let mut found = Vec::new();
         let mut any = false;
         for count in counts {
-            let Some(alike) = among.0.get(&count.word) else {
+            let Some(Some(alike)) = among.0.get(count.word as usize) else {
                 continue;
             };
             any = true;
-            for (strength, likeness) in found.iter_mut().zip(alike) {
+            found.resize(self.count, Strength::default());
+            for (strength, likeness) in found.iter_mut().zip(&**alike) {
                 if count.title > 0 {
                     strength.title = strength.title.max(*likeness);
                 }
