@@ -11,7 +11,7 @@ mod values;
 pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
-pub use values::{AccountName, FilePath, Folder, Language, Period, ServerUrl, Weights};
+pub use values::{AccountName, Day, FilePath, Folder, Language, Period, ServerUrl, Weights};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ section! {
         work_to: u32 = 17,
         /// Your working days, such as ["monday", "saturday"]; none means Monday to Friday.
         #[schemars(length(max = 7))]
-        work_days: Vec<String> = Vec::new(),
+        work_days: Vec<Day> = Vec::new(),
     }
 }
 
@@ -392,7 +392,7 @@ pub enum Kv {
 }
 
 impl Calendar {
-    /// When the person works; what makes no sense is as if it were not there.
+    /// When the person works; hours that make no sense are as if they were not there.
     pub fn work(&self) -> tools::Work {
         use jiff::civil::{Time, Weekday};
         let usual = tools::Work::default();
@@ -403,13 +403,7 @@ impl Calendar {
         let hours = hour(self.work_from)
             .zip(hour(self.work_to))
             .filter(|(from, to)| from < to);
-        let named = |name: &String| {
-            let week = Weekday::Monday.cycle_forward().take(7);
-            let name = name.trim().to_lowercase();
-            week.into_iter()
-                .find(|day| name.len() >= 3 && format!("{day:?}").to_lowercase().starts_with(&name))
-        };
-        let days: Vec<Weekday> = self.work_days.iter().filter_map(named).collect();
+        let days: Vec<Weekday> = self.work_days.iter().map(Day::weekday).collect();
         let (from, to) = hours.unwrap_or((usual.from, usual.to));
         tools::Work {
             from,

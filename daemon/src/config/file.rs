@@ -206,6 +206,15 @@ impl Check<'_> {
                     continue;
                 }
             }
+            if let (Some((allowed, names)), DeValue::Array(entries)) = (key.entry(), value.get_ref()) {
+                let before = self.problems.len();
+                for entry in entries.iter() {
+                    self.entry(key, allowed, &names, entry);
+                }
+                if self.problems.len() > before {
+                    continue;
+                }
+            }
             if !fits(key, value.get_ref()) {
                 let given = excerpt(self.text.get(value.span()).unwrap_or_default());
                 self.problem(
@@ -213,6 +222,18 @@ impl Check<'_> {
                     format!("{} is {given}, and should be {}.", key.path(), key.allowed()),
                 );
             }
+        }
+    }
+
+    /// One entry of a list of names.
+    fn entry(&mut self, key: &Key, allowed: &str, names: &[&str], entry: &toml::Spanned<DeValue<'_>>) {
+        let alone = serde_json::json!({ &key.section: { &key.name: [json(entry.get_ref())] } });
+        if Config::deserialize(alone).is_err() {
+            let given = excerpt(self.text.get(entry.span()).unwrap_or_default());
+            let name = entry.get_ref().as_str().unwrap_or_default();
+            let hint = hint(name, names.iter().copied(), |n| format!(". Did you mean {n}?"))
+                .unwrap_or_else(|| format!(", and each should be {allowed}."));
+            self.problem(entry.span(), format!("{} has {given}{hint}", key.path()));
         }
     }
 
@@ -415,6 +436,20 @@ mod tests {
         check(
             "[privacy]\ntrace = 'yes'",
             &["line 2, column 9: privacy.trace is 'yes', and should be true or false."],
+        );
+        check(
+            "[calendar]\nwork_days = [\"monday\", \"Wendesday\", \"Sat\",\n \"purple\", 5]",
+            &[
+                "line 2, column 24: calendar.work_days has \"Wendesday\". Did you mean wednesday?",
+                "line 3, column 2: calendar.work_days has \"purple\", and each should be a day such as \"monday\".",
+                "line 3, column 12: calendar.work_days has 5, and each should be a day such as \"monday\".",
+            ],
+        );
+        check(
+            "[calendar]\nwork_days = \"monday\"",
+            &[
+                r#"line 2, column 13: calendar.work_days is "monday", and should be a list of at most 7, each a day such as "monday"."#,
+            ],
         );
         check(
             "[tools]\ncore = [1,\n 2]",

@@ -101,10 +101,17 @@ impl Key {
             "integer" => format!("a whole number{range}"),
             "number" => format!("a number{range}"),
             "boolean" => "true or false".to_owned(),
-            "array" => format!(
-                "a list such as [\"...\"]{}",
-                self.at_most("maxItems", " of at most ", "")
-            ),
+            "array" => {
+                let most = self.at_most("maxItems", " of at most ", "");
+                match self
+                    .schema
+                    .get("items")
+                    .and_then(|items| items["allowed"].as_str())
+                {
+                    Some(words) => format!("a list{most}, each {words}"),
+                    None => format!("a list such as [\"...\"]{most}"),
+                }
+            }
             _ => format!(
                 "a text in quotes{}",
                 self.at_most("maxLength", " of at most ", " characters")
@@ -149,6 +156,13 @@ impl Key {
             name,
         };
         fields.into_iter().map(field).collect()
+    }
+
+    /// What an entry of its list may be, and names for it, where there are few.
+    pub(super) fn entry(&self) -> Option<(&str, Vec<&str>)> {
+        let items = self.schema.get("items")?;
+        let names = items.get("such_as")?.as_array()?.iter().filter_map(Value::as_str);
+        Some((items.get("allowed")?.as_str()?, names.collect()))
     }
 
     fn at_most(&self, bound: &str, before: &str, after: &str) -> String {

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::civil::Weekday;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -287,6 +288,79 @@ impl fmt::Display for ServerUrl {
     }
 }
 
+/// A day of the week, its name or at least three letters of it: "monday", "Sat".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Day {
+    written: String,
+    day: Weekday,
+}
+
+impl Day {
+    /// Which one it is.
+    pub fn weekday(&self) -> Weekday {
+        self.day
+    }
+}
+
+impl FromStr for Day {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Day, String> {
+        let name = text.trim().to_lowercase();
+        let mut named = DAYS
+            .iter()
+            .filter(|(day, _)| name.len() >= 3 && day.starts_with(&name));
+        match named.next() {
+            Some((_, day)) => Ok(Day {
+                written: text.to_owned(),
+                day: *day,
+            }),
+            None => Err(format!("{text:?} is not {DAY}")),
+        }
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl TryFrom<String> for Day {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Day, String> {
+        text.parse()
+    }
+}
+
+impl From<Day> for String {
+    fn from(day: Day) -> String {
+        day.written
+    }
+}
+
+impl JsonSchema for Day {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Day".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "allowed": DAY, "such_as": DAYS.map(|(name, _)| name)})
+    }
+}
+
+const DAY: &str = r#"a day such as "monday""#;
+const DAYS: [(&str, Weekday); 7] = [
+    ("monday", Weekday::Monday),
+    ("tuesday", Weekday::Tuesday),
+    ("wednesday", Weekday::Wednesday),
+    ("thursday", Weekday::Thursday),
+    ("friday", Weekday::Friday),
+    ("saturday", Weekday::Saturday),
+    ("sunday", Weekday::Sunday),
+];
 const ACCOUNT_NAME: &str = r#"up to 32 lower-case letters, digits and "-""#;
 const SERVER_URL: &str =
     r#"an address such as "https://dav.example.com/", without user name and password in it"#;
