@@ -2,9 +2,9 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    process::Child,
+    process::{Child, Stdio},
     sync::mpsc::{Receiver, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use daemon::{
@@ -21,7 +21,7 @@ use zbus::MessageStream;
 use crate::{
     chat::rang,
     daemon_loop::{Running, call},
-    program::{Tiro, wait},
+    program::{Tiro, terminate, wait},
 };
 
 /// Longest that anything may take, on a loaded machine.
@@ -168,15 +168,39 @@ async fn real_status_follows_until_it_is_stopped() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn real_status_follows_until_the_daemon_goes() {
+/// A program that does not outlive its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn real_status_follows_until_the_daemon_goes() {
     let Some(tiro) = Tiro::find() else { return };
-    let (daemon, _) = tiro.daemon();
+    // No question is asked, so nobody waits for its model.
+    let mut command = tiro.command(["daemon"]);
+    let mut daemon = Ended(
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let status = |line: &str| serde_json::from_str::<Status>(line).unwrap();
+    let began = Instant::now();
+    while status(&tiro.run(["status", "--json"]).expect_code(0).out).pid == 0 {
+        assert!(began.elapsed() < PATIENCE, "the daemon does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let mut child = tiro.command(["status", "--json", "--follow"]).spawn().unwrap();
     let lines = lines(&mut child);
-    let status = |line: &str| serde_json::from_str::<Status>(line).unwrap();
-    assert_eq!(status(&lines.recv_timeout(PATIENCE).unwrap()).state, "idle");
-    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(status(&lines.recv_timeout(PATIENCE).unwrap()).pid, daemon.0.id());
+    terminate(daemon.0.id());
+    assert_eq!(wait(&mut daemon.0), Some(0));
     assert_eq!(status(&lines.recv_timeout(PATIENCE).unwrap()), Status::off());
     assert_eq!(wait(&mut child), Some(0));
     // Without a daemon there is nothing to follow.
