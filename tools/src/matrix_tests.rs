@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Answered, Ctx, Dirs, Effect, ToolError,
+    system::todos,
     testing::{ReadOnly, ctx, files, run, said, unprivileged},
 };
 
@@ -167,10 +168,10 @@ fn an_undo_that_may_not_write_is_told_and_can_be_done_later() {
 fn what_fails_half_way_is_taken_back() {
     let root = tempfile::tempdir().unwrap();
     let ctx = ctx(root.path());
-    let folder = |list: &str| ctx.dirs.reminders.join(list);
     unprivileged(async || make("reminders", &ctx).await);
-    fs::create_dir(folder("work")).unwrap();
-    fs::write(folder("work").join("displayname"), "Work").unwrap();
+    let other = ctx.step.journal().step("another list");
+    todos::make_list(&other, &ctx.dirs.reminders, "Work").unwrap();
+    drop(other);
     let before = (
         files(&ctx.dirs.reminders),
         ctx.step.journal().history(50).unwrap(),
