@@ -29,11 +29,13 @@ const DOMAIN_BOOST: f32 = 0.10;
 const SHORT: usize = 4;
 /// How alike (Jaro-Winkler) a name must be to count as the name misheard.
 const NEAR_NAME: f64 = 0.93;
+/// How alike each word of a name must be when all of them were said.
+const NEAR_PART: f64 = 0.85;
 /// How alike a word must be to count as an indexed word misheard.
 const NEAR_WORD: f64 = 0.90;
 /// Range of normalised BM25 scores, under the floor of the deterministic tier.
-const LOWEST: f32 = 0.05;
-const HIGHEST: f32 = 0.79;
+pub const LOWEST: f32 = 0.05;
+pub const HIGHEST: f32 = 0.79;
 /// What a content word that no tool knows takes from the confidence, in units of an indexed word: it may be a name or
 /// a time, which is no evidence against a tool, or the one word that matters.
 const UNKNOWN: f32 = 0.9;
@@ -65,6 +67,7 @@ struct Term {
 /// A tool's name, taken apart.
 struct Name {
     words: Vec<String>,
+    sounds: Vec<String>,
     /// All words in one, so that split and merged words compare.
     joined: String,
     /// The same without the domain.
@@ -78,9 +81,39 @@ struct Name {
 /// A query, taken apart once.
 pub struct Query {
     words: Vec<String>,
+    /// How they sound, if there are no more of them than a name may have.
+    sounds: Vec<String>,
     content: Vec<Word>,
     /// The term for asking or ordering.
     form: Option<usize>,
+}
+
+impl Query {
+    /// All words, stop words too.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether a name was said and not only words of it: in full, without its domain, or nothing but the domain.
+    fn is_whole(&self, joined: &str, name: &Name) -> bool {
+        let only = |id: usize| matches!(&self.content[..], [word] if word.term == Some((id, 1.0)));
+        contains(&self.words, &name.words)
+            || (joined == name.verb && name.words.len() > 2)
+            || name.domain.is_some_and(only)
+            || self.sounds_like(name)
+    }
+
+    /// Whether these are the words of the name, one by one, as a recogniser may have taken them: spelt otherwise but
+    /// sounding the same, or nearly the same.
+    fn sounds_like(&self, name: &Name) -> bool {
+        let alike = |i: usize| {
+            let (said, meant) = (&self.words[i], &name.words[i]);
+            said == meant
+                || (!name.sounds[i].is_empty() && self.sounds[i] == name.sounds[i])
+                || (meant.len() >= 4 && strsim::jaro_winkler(said, meant) >= NEAR_PART)
+        };
+        self.sounds.len() == name.words.len() && name.words.len() > 1 && (0..name.words.len()).all(alike)
+    }
 }
 
 /// A content word of the query.
@@ -97,6 +130,8 @@ pub struct Hit {
     pub tier: Tier,
     /// Breaks ties: how alike query and name are.
     pub likeness: f64,
+    /// Whether the whole name was said, well or badly, and not only words of it.
+    pub whole: bool,
 }
 
 impl Ranking {
@@ -146,37 +181,43 @@ impl Ranking {
             };
             parsed.push(Word { text, term });
         }
+        let few = words.len() <= SHORT;
+        let sounds = words
+            .iter()
+            .filter(|_| few)
+            .map(|w| self.normal.sound(w))
+            .collect();
         let form = words::form(&words).and_then(|form| self.ids.get(form).copied());
         Query {
             words,
+            sounds,
             content: parsed,
             form,
         }
     }
 
-    /// Every tool with any evidence, unsorted.
-    pub fn search(&self, query: &Query, domain: Option<&str>) -> Vec<Hit> {
-        let ranked = self.bm25(query, domain);
+    /// Every tool that the query names, unsorted.
+    pub fn named(&self, query: &Query) -> Vec<Hit> {
         let joined = query.words.concat();
         let mut hits = Vec::new();
-        for (doc, (name, ranked)) in self.names.iter().zip(ranked).enumerate() {
-            let (score, tier) = match self.deterministic(query, &joined, name) {
-                Some(found) => found,
-                None if ranked > 0.0 => (ranked, Tier::Bm25),
-                None => continue,
-            };
-            let likeness = match tier {
-                Tier::Bm25 => 0.0,
-                _ => strsim::jaro_winkler(&joined, &name.joined),
-            };
-            hits.push(Hit {
-                doc,
-                score,
-                tier,
-                likeness,
-            });
+        for (doc, name) in self.names.iter().enumerate() {
+            if let Some((score, tier)) = self.deterministic(query, &joined, name) {
+                let likeness = strsim::jaro_winkler(&joined, &name.joined);
+                hits.push(Hit {
+                    doc,
+                    score,
+                    tier,
+                    likeness,
+                    whole: likeness >= NEAR_NAME || query.is_whole(&joined, name),
+                });
+            }
         }
         hits
+    }
+
+    /// How words become terms here.
+    pub fn normal(&self) -> &Normaliser {
+        &self.normal
     }
 
     /// Every tool with how near its name is, 0 to 1; those that share nothing are left out.
@@ -216,12 +257,12 @@ impl Ranking {
             Tier::Exact => "the name itself".to_owned(),
             Tier::Name => format!("part of the name, likeness {:.2}", hit.likeness),
             Tier::Keyword => format!("keywords {}", words.join(", ")),
-            Tier::Bm25 => format!("words {}", words.join(", ")),
+            Tier::Learned | Tier::Bm25 => format!("words {}", words.join(", ")),
         }
     }
 
     /// Normalised BM25 of every tool.
-    fn bm25(&self, query: &Query, domain: Option<&str>) -> Vec<f32> {
+    pub fn bm25(&self, query: &Query, domain: Option<&str>) -> Vec<f32> {
         let mut raw = vec![0.0_f32; self.names.len()];
         let mut possible = 0.0;
         for word in &query.content {
@@ -261,6 +302,9 @@ impl Ranking {
     fn deterministic(&self, query: &Query, joined: &str, name: &Name) -> Option<(f32, Tier)> {
         if joined == name.joined && !joined.is_empty() {
             return Some((1.0, Tier::Exact));
+        }
+        if query.sounds_like(name) {
+            return Some((0.93, Tier::Name));
         }
         if query.content.is_empty() || query.content.len() > SHORT {
             return None;
@@ -345,6 +389,7 @@ impl Ranking {
         keywords.dedup();
         let domain = words::split(doc.domain());
         self.names.push(Name {
+            sounds: words.iter().map(|w| self.normal.sound(w)).collect(),
             joined: words.concat(),
             verb: words[domain.len().min(words.len())..].concat(),
             domain: domain
