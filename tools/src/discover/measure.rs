@@ -116,7 +116,7 @@ fn at_least(seen: &[f32], floors: &[f32]) {
 /// What ships is what the trainer says it wrote, and names only tools of the contract.
 #[test]
 fn the_shipped_model_can_be_read() {
-    let learned = learned::Learned::shipped();
+    let learned = Learned::shipped();
     let head = learned.head();
     assert!(
         head.features > 10_000 && head.utterances > 10_000 && head.trained_on.len() == 64,
@@ -156,7 +156,7 @@ fn other_bytes_are_no_model() {
         b"TIRODSC1\xff\xff\xff\xff{}",
     ] {
         assert!(
-            learned::Learned::read(bad.to_vec().into()).is_none(),
+            Learned::read(bad.to_vec().into()).is_none(),
             "{} bytes",
             bad.len()
         );
