@@ -72,6 +72,8 @@ struct Name {
     joined: String,
     /// The same without the domain.
     verb: String,
+    /// The letters of both.
+    letters: [Letters; 2],
     stems: Vec<usize>,
     domain: Option<usize>,
     /// Stems of name, summary and parameters, sorted.
@@ -83,6 +85,7 @@ pub struct Query {
     words: Vec<String>,
     /// How they sound, if there are no more of them than a name may have.
     sounds: Vec<String>,
+    letters: Letters,
     content: Vec<Word>,
     /// The term for asking or ordering.
     form: Option<usize>,
@@ -189,6 +192,7 @@ impl Ranking {
             .collect();
         let form = words::form(&words).and_then(|form| self.ids.get(form).copied());
         Query {
+            letters: letters(&words.concat()),
             words,
             sounds,
             content: parsed,
@@ -327,10 +331,10 @@ impl Ranking {
                 return Some((0.80 + 0.15 * share.min(1.0), Tier::Keyword));
             }
         }
-        let near = [&name.joined, &name.verb]
+        let near = [(&name.joined, &name.letters[0]), (&name.verb, &name.letters[1])]
             .into_iter()
-            .filter(|part| part.len() >= 5 && could_be_near(joined, part))
-            .map(|part| strsim::jaro_winkler(joined, part))
+            .filter(|(part, letters)| part.len() >= 5 && could_be_near(&query.letters, letters))
+            .map(|(part, _)| strsim::jaro_winkler(joined, part))
             .fold(0.0, f64::max);
         (near >= NEAR_NAME && self.no_word_against(query, name)).then_some((0.95 * near as f32, Tier::Name))
     }
@@ -388,10 +392,12 @@ impl Ranking {
         keywords.sort_unstable();
         keywords.dedup();
         let domain = words::split(doc.domain());
+        let (joined, verb) = (words.concat(), words[domain.len().min(words.len())..].concat());
         self.names.push(Name {
+            letters: [letters(&joined), letters(&verb)],
             sounds: words.iter().map(|w| self.normal.sound(w)).collect(),
-            joined: words.concat(),
-            verb: words[domain.len().min(words.len())..].concat(),
+            joined,
+            verb,
             domain: domain
                 .first()
                 .and_then(|d| self.ids.get(&self.normal.stem(d)).copied()),
@@ -465,11 +471,28 @@ fn total(counts: &HashMap<usize, f32>) -> f32 {
     ids.into_iter().map(|(_, n)| n).sum()
 }
 
-/// Whether the lengths allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
-/// when the prefix helps most, and is at most (2 + shorter / longer) / 3.
-fn could_be_near(a: &str, b: &str) -> bool {
-    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
-    shorter * 100 >= longer * 65
+/// How often each letter occurs; everything else is the last one.
+type Letters = [u8; 27];
+
+fn letters(text: &str) -> Letters {
+    let mut counts = [0_u8; 27];
+    for c in text.chars() {
+        let place = if c.is_ascii_lowercase() {
+            c as usize - 'a' as usize
+        } else {
+            26
+        };
+        counts[place] = counts[place].saturating_add(1);
+    }
+    counts
+}
+
+/// Whether the letters allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
+/// when the prefix helps most, and is at most a third of 1 and the shares of each that the other has, too.
+fn could_be_near(a: &Letters, b: &Letters) -> bool {
+    let sum = |letters: &Letters| letters.iter().map(|n| f32::from(*n)).sum::<f32>().max(1.0);
+    let common: f32 = a.iter().zip(b).map(|(a, b)| f32::from(*a.min(b))).sum();
+    common / sum(a) + common / sum(b) >= 1.63
 }
 
 /// Whether `part` stands in `whole` as one stretch.
