@@ -187,8 +187,8 @@ impl Default for Settings {
 /// of a small model only repeat the mistake while the person waits.
 const MAX_MISTAKES: usize = 2;
 
-/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: one that is less likely
-/// would be taken in one case of twenty, and costs its hundred tokens in all of them.
+/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
+/// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
 const NEAR_BEST: f32 = 0.25;
 
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
