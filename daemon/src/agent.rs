@@ -173,8 +173,8 @@ impl Default for Settings {
             catalog_summaries: false,
             pre_discover: true,
             top_k: 3,
-            show_score: tools::discover::SHOW_SCORE,
-            act_score: tools::discover::ACT_SCORE,
+            show_score: 0.35,
+            act_score: 0.45,
             rank_weight: RANK_WEIGHT,
             max_calls: 3,
             max_discover: 3,
@@ -187,18 +187,17 @@ impl Default for Settings {
 /// of a small model only repeat the mistake while the person waits.
 const MAX_MISTAKES: usize = 2;
 
-/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
-/// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
-const NEAR_BEST: f32 = 0.25;
+/// A deferred tool is loaded ahead when it fits at least this share as well as the best one.
+const NEAR_BEST: f32 = 0.8;
 
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
-const NEAR_CORE: f32 = 0.5;
+const NEAR_CORE: f32 = 0.95;
 
 /// How much the index counts beside the model when one of several tools is called. Both are right more often than
-/// either alone, with the index counting double (DESIGN section 8); the model alone wavers between neighbours such as
-/// calendar.query and calendar.find_slots with the minute that the prompt names.
-const RANK_WEIGHT: f32 = 2.0;
+/// either alone (DESIGN section 8); the model alone wavers between neighbours such as calendar.query and
+/// calendar.find_slots with the minute that the prompt names.
+const RANK_WEIGHT: f32 = 10.0;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;

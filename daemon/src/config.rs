@@ -160,18 +160,18 @@ section! {
         top_k: u32 = 3,
         /// How sure a search must be of a tool, from 0 to 1.
         #[schemars(range(min = 0.0, max = 1.0))]
-        min_score: f64 = 0.12,
+        min_score: f64 = 0.38,
         /// Whether what you say is searched with before the model is asked.
         pre_discover: bool = true,
         /// How sure that search must be of a tool before the model is shown it.
         #[schemars(range(min = 0.0, max = 1.0))]
-        show_score: f64 = 0.15,
+        show_score: f64 = 0.35,
         /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
         #[schemars(range(min = 0.0, max = 1.0))]
-        act_score: f64 = 0.40,
+        act_score: f64 = 0.45,
         /// How much that search counts beside the model when several tools fit; 0 leaves it to the model.
         #[schemars(range(min = 0.0, max = 100.0))]
-        rank_weight: f64 = 2.0,
+        rank_weight: f64 = 10.0,
         /// How many tools one request may use.
         #[schemars(range(min = 1, max = 20))]
         max_calls: u32 = 3,

@@ -32,9 +32,7 @@ pub fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
         say(&row.to_string())?;
     } else {
         for hit in &hits {
-            let why = if args.explain { &hit.why } else { "" };
-            let row = format!("{:.2}  {:<24} {:<8} {why}", hit.score, hit.name, tier(hit.tier));
-            say(row.trim_end())?;
+            say(&format!("{:.2}  {:<24} {}", hit.score, hit.name, tier(hit.tier)))?;
         }
     }
     Ok(if hits.is_empty() {
@@ -50,13 +48,7 @@ fn rank(index: &Index, query: &str, args: &DiscoverArgs) -> (Vec<Match>, serde_j
     let micros = started.elapsed().as_micros() as u64;
     let rows: Vec<_> = hits
         .iter()
-        .map(|h| {
-            let mut row = json!({"name": h.name, "score": h.score, "tier": tier(h.tier)});
-            if args.explain {
-                row["why"] = json!(h.why);
-            }
-            row
-        })
+        .map(|h| json!({"name": h.name, "score": h.score, "tier": tier(h.tier)}))
         .collect();
     let row = json!({"query": query, "hits": rows, "micros": micros});
     (hits, row)
@@ -67,7 +59,6 @@ fn tier(tier: Tier) -> &'static str {
         Tier::Exact => "exact",
         Tier::Name => "name",
         Tier::Keyword => "keyword",
-        Tier::Learned => "learned",
         Tier::Bm25 => "bm25",
     }
 }
