@@ -75,7 +75,7 @@ fn standing(journal: &Journal, steps: usize) -> Result<Vec<Past>, ToolError> {
     let history = journal.history(usize::MAX).map_err(|e| e.tool(WHAT))?;
     let standing: Vec<Past> = history
         .into_iter()
-        .filter(|past| !past.undone)
+        .filter(|past| !past.undone && !past.passed)
         .take(steps)
         .collect();
     match standing.is_empty() {
@@ -174,6 +174,8 @@ mod tests {
         assert_eq!(said(undo(json!({}), &ctx).await), format!("Undone: {expect}"));
         std::fs::write(ctx.dirs.notes.join("mine.md"), "theirs").unwrap();
         assert!(told(undo(json!({}), &ctx).await).contains("mine.md was changed since"));
+        assert_eq!(told(undo(json!({}), &ctx).await), "There is nothing to undo.");
+        assert!(entry.preview(json!({}), &ctx).is_err());
     }
 
     #[tokio::test]

@@ -41,14 +41,17 @@ pub enum JournalError {
     Nothing,
     /// Something else changed an item since.
     #[error(
-        "I did not undo \"{what}\": {} was changed since, and undoing would lose that change.",
-        .path.file_name().unwrap_or(.path.as_os_str()).to_string_lossy()
+        "I did not undo \"{what}\": {} was changed since, and undoing would lose that change.{}",
+        .path.file_name().unwrap_or(.path.as_os_str()).to_string_lossy(),
+        if *.passed { " To take back the change before it, say undo again." } else { "" }
     )]
     Since {
         /// What would have been undone, as it was said.
         what: String,
         /// The file that is not as Tiro left it.
         path: PathBuf,
+        /// Whether "undo that" goes on with the step before it from now on.
+        passed: bool,
     },
 }
 
@@ -99,6 +102,8 @@ pub struct Past {
     pub others: bool,
     /// Whether it was undone.
     pub undone: bool,
+    /// Whether only its number undoes it, because "undo that" passed over it.
+    pub passed: bool,
 }
 
 /// The journal of one person; cheap to clone. Nothing is opened or made before the first use.
@@ -146,7 +151,8 @@ impl Journal {
         self.with(|table| Ok(table.history(limit)?))
     }
 
-    /// Undoes one step: the latest that is not undone, or the one of that number. All of it or nothing.
+    /// Undoes one step: the latest that stands, or the one of that number. All of it or nothing. The latest that is
+    /// refused because something else changed it is passed over by the next call; its number still reaches it.
     ///
     /// # Errors
     /// `Nothing`, `Since`, and what keeps files or the journal from being written.
@@ -193,7 +199,7 @@ impl Journal {
         if guard.is_none() {
             store::make_folder(&self.shared.state)?;
             let mut table =
-                Table::open(&self.shared.state.join("journal.db")).map_err(|error| match error {
+                Table::open(&self.shared.state.join(FILE)).map_err(|error| match error {
                     JournalError::Table(cause) if is_denied(&cause) => {
                         StoreError::Denied(self.shared.state.clone()).into()
                     }
@@ -375,6 +381,23 @@ impl Drop for Inner {
         }
     }
 }
+
+/// Marks the steps that made this file what it was as passed over, because Tiro itself took it away: a timer that rang
+/// is nothing that "undo that" could mean. Makes no journal where there is none.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub fn spend(state: &Path, path: &Path) -> Result<(), JournalError> {
+    let file = state.join(FILE);
+    if !file.exists() {
+        return Ok(());
+    }
+    let path = std::path::absolute(path).map_err(|e| StoreError::of(path, e))?;
+    Ok(Table::open(&file)?.spend(&path)?)
+}
+
+/// The database, in the folder that Tiro keeps for itself.
+const FILE: &str = "journal.db";
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(5);

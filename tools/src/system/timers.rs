@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     contract::{Dirs, ToolError},
     system::{
-        journal::{JournalError, Step},
+        journal::{self, JournalError, Step},
         store::{self, Bounds, StoreError, Turn},
         which::{self, Kind},
     },
@@ -167,6 +167,10 @@ pub fn take_due(dirs: &Dirs, now: &Zoned, _turn: &Turn) -> Result<Vec<Timer>, St
         let path = file(dirs, timer.id);
         let before = store::read_bounded(&path, MAX_BYTES)?;
         store::remove_known(&path, &before)?;
+        if let Err(error) = journal::spend(&dirs.state, &path) {
+            // It rings all the same; "undo that" refuses that step once then.
+            tracing::warn!(%error, "the journal does not know that a timer rang");
+        }
     }
     Ok(due)
 }
@@ -384,6 +388,34 @@ mod tests {
         assert_eq!(due(&ctx, 5), []);
         assert_eq!(due(&ctx, 60), [long]);
         assert_eq!(ids(&all(&ctx.dirs).unwrap()), [paused.id]);
+    }
+
+    #[test]
+    fn undo_goes_past_a_timer_that_rang() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        let path = root.path().join("note.md");
+        let journal = step(root.path()).journal().clone();
+        journal.step("notes.create").create(&path, b"x").unwrap();
+        let set = |n| set(&journal.step("timers.set"), &ctx.dirs, &ctx.now, minutes(n), None).unwrap();
+        // The second takes the number of the first, which was cancelled: that can still be taken back.
+        let first = set(5);
+        cancel(&journal.step("timers.cancel"), &ctx.dirs, &first).unwrap();
+        let second = set(1);
+        assert_eq!(first.id, second.id);
+        let pause = |to| {
+            let step = journal.step("timers.pause");
+            let timer = all(&ctx.dirs).unwrap().remove(0);
+            change(&step, &ctx.dirs, &timer, "pause", |t| t.paused = to).unwrap();
+        };
+        pause(Some(60));
+        pause(None);
+        assert_eq!(due(&ctx, 2), [second]);
+        assert_eq!(journal.undo(None).unwrap().tool, "timers.cancel");
+        assert_eq!(journal.undo(None).unwrap().tool, "timers.set");
+        assert_eq!(journal.undo(None).unwrap().tool, "notes.create");
+        assert!(!path.exists());
+        assert_eq!(journal.verify_invariants().unwrap(), [""; 0]);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub enum State {
     Done = 1,
     /// It was undone.
     Undone = 2,
+    /// It stands, and only its number undoes it.
+    Passed = 3,
 }
 
 /// One file before and after; `None` is a file that is not there.
@@ -169,10 +171,7 @@ impl Table {
     /// Ends a step; one that changed nothing leaves no trace.
     pub fn close(&mut self, id: i64, say: Option<&Said>) -> rusqlite::Result<()> {
         let done = self.db.transaction()?;
-        done.execute(
-            "UPDATE step SET state = ?2 WHERE id = ?1",
-            params![id, State::Done as i64],
-        )?;
+        set_state(&done, id, State::Done)?;
         if let Some(said) = say {
             done.execute(
                 "UPDATE step SET say = ?2, others = ?3 WHERE id = ?1",
@@ -189,12 +188,8 @@ impl Table {
     /// Ends an undoing step together with the step that it undoes.
     pub fn close_undo(&mut self, id: i64, undoes: i64, say: &str) -> rusqlite::Result<()> {
         let done = self.db.transaction()?;
-        for (step, state) in [(id, State::Done), (undoes, State::Undone)] {
-            done.execute(
-                "UPDATE step SET state = ?2 WHERE id = ?1",
-                params![step, state as i64],
-            )?;
-        }
+        set_state(&done, id, State::Done)?;
+        set_state(&done, undoes, State::Undone)?;
         done.execute("UPDATE step SET say = ?2 WHERE id = ?1", params![id, say])?;
         done.commit()
     }
@@ -202,11 +197,41 @@ impl Table {
     /// The latest step that stands, or the one of that number if it does. What undid another is no such step.
     pub fn undoable(&mut self, id: Option<i64>) -> rusqlite::Result<Option<Head>> {
         let sql = format!(
-            "{HEAD} WHERE state = ?1 AND undoes IS NULL AND (?2 IS NULL OR id = ?2) ORDER BY id DESC LIMIT 1"
+            "{HEAD} WHERE undoes IS NULL AND (?1 IS NULL AND state = ?2 OR id = ?1 AND state IN (?2, ?3))
+             ORDER BY id DESC LIMIT 1"
         );
         self.db
-            .query_row(&sql, params![State::Done as i64, id], head)
+            .query_row(&sql, params![id, State::Done as i64, State::Passed as i64], head)
             .optional()
+    }
+
+    /// Leaves a step to its number.
+    pub fn pass_over(&mut self, id: i64) -> rusqlite::Result<()> {
+        set_state(&self.db, id, State::Passed)
+    }
+
+    /// Leaves all steps to their numbers that made this file since it came to be the last time.
+    pub fn spend(&mut self, path: &Path) -> rusqlite::Result<()> {
+        let spent = self.db.transaction()?;
+        let changes: Vec<(i64, bool, bool)> = spent
+            .prepare(
+                "SELECT step.id, before IS NULL, after IS NULL FROM change JOIN step ON step.id = change.step
+                 WHERE path = ?1 AND state = ?2 AND undoes IS NULL ORDER BY change.id DESC",
+            )?
+            .query_map(params![path.as_os_str().as_bytes(), State::Done as i64], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        for (step, made, removed) in changes {
+            if removed {
+                break;
+            }
+            set_state(&spent, step, State::Passed)?;
+            if made {
+                break;
+            }
+        }
+        spent.commit()
     }
 
     /// Steps that may have been cut short.
@@ -239,13 +264,15 @@ impl Table {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = self.db.prepare(sql)?;
         rows.query_map([limit], |row| {
+            let state: i64 = row.get(5)?;
             Ok(Past {
                 id: row.get(0)?,
                 at: moment(row, 1)?,
                 tool: row.get(2)?,
                 say: row.get(3)?,
                 others: row.get(4)?,
-                undone: row.get::<_, i64>(5)? == State::Undone as i64,
+                undone: state == State::Undone as i64,
+                passed: state == State::Passed as i64,
             })
         })?
         .collect()
@@ -322,6 +349,14 @@ fn begin(db: &Connection, tool: &str, undoes: Option<i64>, at: Timestamp) -> rus
         params![at.as_millisecond(), tool, State::Open as i64, own_pid(), undoes],
     )?;
     Ok(db.last_insert_rowid())
+}
+
+fn set_state(db: &Connection, step: i64, state: State) -> rusqlite::Result<()> {
+    db.execute(
+        "UPDATE step SET state = ?2 WHERE id = ?1",
+        params![step, state as i64],
+    )?;
+    Ok(())
 }
 
 fn intend(db: &Connection, step: i64, change: &Change) -> rusqlite::Result<i64> {

@@ -80,22 +80,62 @@ fn what_something_else_changed_since_is_not_undone() {
     fs::write(&a, "theirs").unwrap();
     assert_eq!(
         journal.undo(None).unwrap_err().to_string(),
-        "I did not undo \"changed a\": a was changed since, and undoing would lose that change."
+        "I did not undo \"changed a\": a was changed since, and undoing would lose that change. \
+         To take back the change before it, say undo again."
     );
-    let both = journal.history(10).unwrap()[1].id;
-    assert!(matches!(
-        journal.undo(Some(both)),
-        Err(JournalError::Since { .. })
-    ));
+    let history = journal.history(10).unwrap();
+    assert_eq!(
+        history.iter().map(|p| (p.passed, p.undone)).collect::<Vec<_>>(),
+        [(true, false), (false, false)]
+    );
+    let (changed, both) = (history[0].id, history[1].id);
+    assert_eq!(
+        journal.undo(Some(both)).unwrap_err().to_string(),
+        "I did not undo \"made both\": a was changed since, and undoing would lose that change."
+    );
     assert_eq!(
         (fs::read(&a).unwrap(), fs::read(&b).unwrap()),
         (b"theirs".to_vec(), b"1".to_vec())
     );
     fs::write(&a, "2").unwrap();
-    journal.undo(None).unwrap();
+    journal.undo(Some(changed)).unwrap();
     journal.undo(None).unwrap();
     assert!(!a.exists() && !b.exists());
     assert!(matches!(journal.undo(Some(999)), Err(JournalError::Nothing)));
+    sound(&journal);
+}
+
+#[test]
+fn a_step_that_cannot_be_undone_is_in_the_way_once() {
+    let root = tempfile::tempdir().unwrap();
+    let (old, new) = (root.path().join("old"), root.path().join("new"));
+    let journal = journal(root.path());
+    write(&journal, "made old", |step| step.create(&old, b"1"));
+    type Spoil = fn(&Path) -> std::io::Result<()>;
+    let spoils: [Spoil; 3] = [
+        |path| fs::write(path, "theirs"),
+        |path| fs::remove_file(path).and_then(|()| fs::create_dir(path)),
+        |path| {
+            fs::File::options()
+                .write(true)
+                .open(path)?
+                .set_len(MAX_GUARDED + 1)
+        },
+    ];
+    for (n, spoil) in spoils.into_iter().enumerate() {
+        let path = new.join(n.to_string());
+        write(&journal, "made new", |step| step.create(&path, b"2"));
+        spoil(&path).unwrap();
+    }
+    for _ in spoils {
+        assert!(matches!(
+            journal.undo(None),
+            Err(JournalError::Since { passed: true, .. })
+        ));
+    }
+    assert_eq!(journal.undo(None).unwrap().say.as_deref(), Some("made old"));
+    assert!(!old.exists());
+    assert!(matches!(journal.undo(None), Err(JournalError::Nothing)));
     sound(&journal);
 }
 
@@ -276,8 +316,9 @@ proptest! {
                         states.pop();
                     }
                     Some(_) => {
-                        let refused = matches!(journal.undo(None), Err(JournalError::Since { .. }));
+                        let refused = matches!(journal.undo(None), Err(JournalError::Since { passed: true, .. }));
                         prop_assert!(refused);
+                        states.pop();
                     }
                 },
                 Op::Reopen => journal = Journal::at(&root.path().join("state"), Retention::default()),

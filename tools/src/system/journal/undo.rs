@@ -44,10 +44,22 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
     let changes = table.changes(head.id)?.into_iter().map(|(_, change)| change);
     let backwards = inverse(changes.collect());
     for change in &backwards {
-        if current(&change.path)? != change.before {
+        let is_as_left = match current(&change.path) {
+            Ok(now) => now == change.before,
+            // It was no folder and not as large when Tiro left it.
+            Err(StoreError::NotAFile(_) | StoreError::TooBig { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if !is_as_left {
+            // Else the same step would be refused for ever, and nothing older could be reached by "undo that".
+            let passed = id.is_none();
+            if passed {
+                table.pass_over(head.id)?;
+            }
             return Err(JournalError::Since {
                 what,
                 path: change.path.clone(),
+                passed,
             });
         }
     }
