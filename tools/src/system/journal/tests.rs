@@ -140,6 +140,36 @@ fn a_step_that_cannot_be_undone_is_in_the_way_once() {
 }
 
 #[test]
+fn a_step_that_cannot_be_settled_keeps_nobody_from_writing() {
+    let root = tempfile::tempdir().unwrap();
+    let (bad, good) = (root.path().join("bad"), root.path().join("good"));
+    let first = journal(root.path());
+    write(&first, "made bad", |step| step.create(&bad, b"1"));
+    write(&first, "made good", |step| step.create(&good, b"1"));
+    drop(first);
+    // As after a kill: both open, and of no process.
+    let table = rusqlite::Connection::open(root.path().join("state").join(FILE)).unwrap();
+    table.execute("UPDATE step SET state = 0, owner = 0", []).unwrap();
+    fs::remove_file(&bad).unwrap();
+    fs::create_dir(&bad).unwrap();
+
+    let later = journal(root.path());
+    assert_eq!(later.history(10).unwrap().len(), 2);
+    write(&later, "made more", |step| {
+        step.create(&root.path().join("more"), b"1")
+    });
+    assert_eq!(later.undo(None).unwrap().say.as_deref(), Some("made more"));
+    later.undo(None).unwrap();
+    assert!(!good.exists(), "what could be settled was");
+    // What was in the way is gone, and the next opening settles the rest.
+    fs::remove_dir(&bad).unwrap();
+    fs::write(&bad, "1").unwrap();
+    journal(root.path()).undo(None).unwrap();
+    assert!(!bad.exists());
+    sound(&later);
+}
+
+#[test]
 fn what_was_not_written_leaves_no_trace() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a");

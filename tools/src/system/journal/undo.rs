@@ -113,8 +113,9 @@ pub fn take_back(table: &mut Table, step: i64) -> Result<(), JournalError> {
 }
 
 /// Settles steps whose process is gone. A write that did not happen is struck out; one that did stands and can be
-/// undone. An undo is finished.
-pub fn settle(table: &mut Table, state: &Path) -> Result<(), JournalError> {
+/// undone. An undo is finished. What cannot be settled is left to the next opening, because one file that cannot be read
+/// must not keep the person from all others.
+pub fn settle(table: &mut Table, state: &Path) -> rusqlite::Result<()> {
     let gone = |table: &mut Table| -> rusqlite::Result<Vec<Head>> {
         Ok(table
             .open_steps()?
@@ -125,35 +126,49 @@ pub fn settle(table: &mut Table, state: &Path) -> Result<(), JournalError> {
     if gone(table)?.is_empty() {
         return Ok(());
     }
-    let _turn = Turn::take(state)?;
+    let _turn = match Turn::take(state) {
+        Ok(turn) => turn,
+        Err(error) => {
+            tracing::warn!(%error, "steps stay open in the journal");
+            return Ok(());
+        }
+    };
     // Read again, because another process may have settled them while we waited.
     for head in gone(table)? {
-        let changes = table.changes(head.id)?;
-        sweep(&changes);
-        match head.undoes {
-            Some(undone) => {
-                for (row, change) in changes {
-                    let now = current(&change.path)?;
-                    if now == change.before && now != change.after {
-                        apply(&change)?;
-                    } else if now != change.after {
-                        // Something else wrote there since; its version stays.
-                        table.withdraw(row)?;
-                    }
+        let step = head.id;
+        if let Err(error) = settle_one(table, head) {
+            tracing::warn!(step, %error, "a step stays open in the journal");
+        }
+    }
+    Ok(())
+}
+
+fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
+    let changes = table.changes(head.id)?;
+    sweep(&changes);
+    match head.undoes {
+        Some(undone) => {
+            for (row, change) in changes {
+                let now = current(&change.path)?;
+                if now == change.before && now != change.after {
+                    apply(&change)?;
+                } else if now != change.after {
+                    // Something else wrote there since; its version stays.
+                    table.withdraw(row)?;
                 }
-                let what = head.say.unwrap_or(head.tool);
-                table.close_undo(head.id, undone, &what)?;
             }
-            None => {
-                // Writes come one after the other, so only the last can be missing.
-                if let Some((row, last)) = changes.last() {
-                    let now = current(&last.path)?;
-                    if now == last.before && now != last.after {
-                        table.withdraw(*row)?;
-                    }
+            let what = head.say.unwrap_or(head.tool);
+            table.close_undo(head.id, undone, &what)?;
+        }
+        None => {
+            // Writes come one after the other, so only the last can be missing.
+            if let Some((row, last)) = changes.last() {
+                let now = current(&last.path)?;
+                if now == last.before && now != last.after {
+                    table.withdraw(*row)?;
                 }
-                table.close(head.id, None)?;
             }
+            table.close(head.id, None)?;
         }
     }
     Ok(())
