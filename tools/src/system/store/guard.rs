@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tempfile::NamedTempFile;
+
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
@@ -67,7 +69,7 @@ pub fn replace_known(path: &Path, before: &[u8], after: &[u8]) -> Result<(), Sto
     match exchange(temporary.path(), path) {
         Ok(()) => {
             if known(temporary.path(), before).is_err() {
-                exchange(temporary.path(), path).map_err(|e| StoreError::of(path, e))?;
+                give_back(temporary, path, after, exchange)?;
                 return Err(StoreError::Changed(path.to_owned()));
             }
         }
@@ -100,14 +102,73 @@ pub fn remove_known(path: &Path, before: &[u8]) -> Result<(), StoreError> {
             _ => StoreError::of(folder, e),
         })?;
     if known(aside.path(), before).is_err() {
-        aside
-            .persist_noclobber(path)
-            .map_err(|e| StoreError::of(path, e.error))?;
+        aside.persist_noclobber(path).or_else(|e| match e.error.kind() {
+            // That program wrote once more, over what we took out.
+            io::ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(fail(e.error)),
+        })?;
         return Err(StoreError::Changed(path.to_owned()));
     }
     aside.close().map_err(fail)?;
     sync_folder(folder)
 }
+
+/// How often the version of another program is put back when that program keeps writing newer ones.
+const OVERTAKEN: usize = 8;
+
+/// Puts back the version of another program that is in `temporary`; at `path` is ours, `after`. What comes out of there
+/// must be what was put there last: anything else was written in between, is newer, and goes back in turn.
+fn give_back(
+    temporary: NamedTempFile,
+    path: &Path,
+    after: &[u8],
+    mut exchange: impl FnMut(&Path, &Path) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let read = |path: &Path| read_bounded(path, MAX_GUARDED).ok();
+    let mut placed = Some(after.to_vec());
+    for _ in 0..OVERTAKEN {
+        let held = read(temporary.path());
+        match exchange(temporary.path(), path) {
+            Ok(()) => {}
+            // That program removed the file since, so it does not want its own version either.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => {
+                keep_beside(temporary, path)?;
+                return Err(StoreError::of(path, e));
+            }
+        }
+        let out = read(temporary.path());
+        if out.is_some() && out == placed {
+            return Ok(());
+        }
+        placed = held;
+    }
+    keep_beside(temporary, path)
+}
+
+/// Keeps a version that nobody else may have under a name that says where it belongs.
+fn keep_beside(mut temporary: NamedTempFile, path: &Path) -> Result<(), StoreError> {
+    for number in 1..=MAX_KEPT {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".kept-{number}"));
+        let beside = path.with_file_name(name);
+        match temporary.persist_noclobber(&beside) {
+            Ok(_) => {
+                tracing::warn!(path = %beside.display(), "a version of another program was kept beside its file");
+                return Ok(());
+            }
+            Err(e) => temporary = e.file,
+        }
+    }
+    // Under its hidden name it is not lost either.
+    temporary
+        .keep()
+        .map(drop)
+        .map_err(|e| StoreError::of(path, e.error))
+}
+
+/// So many versions of one file are kept beside it.
+const MAX_KEPT: usize = 100;
 
 fn known(path: &Path, expected: &[u8]) -> Result<(), StoreError> {
     match read_bounded(path, MAX_GUARDED) {
@@ -186,6 +247,45 @@ mod tests {
         );
         assert!(won > 0, "we never wrote, so nothing was tried");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+
+    /// Runs `give_back` while another program writes `theirs 2`, `theirs 3`, ... each right before an exchange; gives
+    /// what is in the folder then.
+    #[track_caller]
+    fn overtaken(times: usize) -> Vec<(String, String)> {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("count");
+        fs::write(&path, b"ours").unwrap();
+        let (_, temporary) = write_beside(&path, b"theirs 1", None).unwrap();
+        let mut written = 1;
+        give_back(temporary, &path, b"ours", |a, b| {
+            if written <= times {
+                written += 1;
+                replace(&path, format!("theirs {written}").as_bytes()).unwrap();
+            }
+            exchange(a, b)
+        })
+        .unwrap();
+        let files = fs::read_dir(home.path()).unwrap().map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read_to_string(path).unwrap())
+        });
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        files
+    }
+
+    #[test]
+    fn a_program_that_writes_once_more_while_it_gets_its_version_back_keeps_the_newest() {
+        for times in 0..OVERTAKEN {
+            let newest = format!("theirs {}", times + 1);
+            assert_eq!(overtaken(times), [("count".to_owned(), newest)]);
+        }
+        let newest = format!("theirs {}", OVERTAKEN + 1);
+        let all = overtaken(usize::MAX);
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert_eq!(all[1], ("count.kept-1".to_owned(), newest));
     }
 
     #[test]
