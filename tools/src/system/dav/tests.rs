@@ -370,6 +370,15 @@ fn a_folder_of_the_persons_own_is_never_taken() {
 }
 
 #[test]
+fn a_store_that_is_no_folder_is_told() {
+    let home = Home::new();
+    home.server.put("a.ics", &event("a", "a"));
+    fs::write(home.folder.path().join("calendars"), "no folder").unwrap();
+    let error = home.sync().collections[0].error.clone().unwrap();
+    assert!(error.contains("calendars/home-cal"), "{error}");
+}
+
+#[test]
 fn addresses_do_not_lead_out_of_the_folder() {
     let home = Home::new();
     let hostile = [

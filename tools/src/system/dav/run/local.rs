@@ -230,16 +230,30 @@ fn free(
         .into_iter()
         .map(|p| p.folder)
         .collect();
-    let mut candidate = stem.clone();
-    for number in 2.. {
-        let exists = roots.iter().any(|(_, root)| {
-            fs::symlink_metadata(root.join(&candidate))
-                .map_or_else(|e| e.kind() != ErrorKind::NotFound, |_| true)
-        });
-        if !exists && !taken.contains(&candidate) {
-            break;
+    for number in 1..=MAX_SAME {
+        let candidate = match number {
+            1 => stem.clone(),
+            n => format!("{stem}-{n}"),
+        };
+        if !taken.contains(&candidate) && !stands(roots, &candidate)? {
+            return Ok(candidate);
         }
-        candidate = format!("{stem}-{number}");
     }
-    Ok(candidate)
+    Err(StoreError::Exists(PathBuf::from(stem)).into())
+}
+
+/// Folders of one name before giving up.
+const MAX_SAME: usize = 1000;
+
+/// Whether anything of that name is in one of the stores.
+fn stands(roots: &[(Place, &Path)], name: &str) -> Result<bool, StoreError> {
+    for (_, root) in roots {
+        let path = root.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(_) => return Ok(true),
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(StoreError::of(&path, e)),
+        }
+    }
+    Ok(false)
 }
