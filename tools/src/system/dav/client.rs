@@ -256,12 +256,16 @@ impl<'t> Client<'t> {
         self.changed(href, answer)
     }
 
-    /// Removes an item.
+    /// Removes an item. Nobody is told by that: that an invitation leaves this calendar does not decline it.
     ///
     /// # Errors
     /// As `put`.
-    pub fn delete(&self, href: &str, etag: &str) -> Result<Changed, DavError> {
-        let headers = vec![("If-Match", etag.to_owned())];
+    pub fn delete(&self, href: &str, kind: Kind, etag: &str) -> Result<Changed, DavError> {
+        let mut headers = vec![("If-Match", etag.to_owned())];
+        if kind == Kind::Calendar {
+            // RFC 6638, section 8.1; it has no meaning for an event that nobody or oneself organizes.
+            headers.push(("Schedule-Reply", "F".to_owned()));
+        }
         let answer = self.send("DELETE", href, headers, Vec::new(), MAX_WORDS)?;
         match answer.status {
             404 | 410 => Ok(Changed::Done(None)),

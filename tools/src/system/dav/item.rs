@@ -124,6 +124,8 @@ impl Item {
                 fold(&mut text, &format!("{head}:{uid}"));
             } else if has_uid(&names) && name.eq_ignore_ascii_case(title) {
                 fold(&mut text, &format!("{head}:{value}{SUFFIX}"));
+            } else if has_uid(&names) && SCHEDULED.iter().any(|s| name.eq_ignore_ascii_case(s)) {
+                fold(&mut text, &format!("X-TIRO-{head}:{value}"));
             } else {
                 text.push_str(line.raw);
                 text.push_str("\r\n");
@@ -137,6 +139,10 @@ impl Item {
         (uid, copy)
     }
 }
+
+/// Who has to do with an event. Under these names a server would invite everybody to a new UID (RFC 6638, section 3.2.1),
+/// so a copy has them under names that mean nothing to it.
+const SCHEDULED: [&str; 2] = ["ORGANIZER", "ATTENDEE"];
 
 /// Real items have four levels: calendar, event, alarm, location.
 const MAX_DEPTH: usize = 16;
@@ -332,6 +338,19 @@ mod tests {
             item.conflicted_copy(),
             (uid, copy),
             "an interrupted run makes the same one"
+        );
+        let people = "ORGANIZER;CN=\"A: da\":mailto:ada@example.com\r\nattendee;PARTSTAT=ACCEPTED:mailto:b@example.com\r\n";
+        let shared = EVENT.replace("BEGIN:VALARM", &format!("{people}BEGIN:VALARM"));
+        let copy = read(shared.as_bytes()).unwrap().conflicted_copy().1;
+        let kept = "X-TIRO-ORGANIZER;CN=\"A: da\":mailto:ada@example.com\r\n\
+             X-TIRO-attendee;PARTSTAT=ACCEPTED:mailto:b@example.com\r\n";
+        assert!(copy.text.contains(kept), "{}", copy.text);
+        assert!(
+            copy.text
+                .lines()
+                .all(|line| !SCHEDULED.iter().any(|s| line.to_uppercase().starts_with(s))),
+            "{}",
+            copy.text
         );
         let card = read(CARD.as_bytes()).unwrap().conflicted_copy().1;
         assert!(

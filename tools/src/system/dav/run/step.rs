@@ -223,7 +223,7 @@ impl Run<'_> {
             return self.withhold(file, b"gone", "was deleted here");
         }
         self.count()?;
-        match self.client.delete(href, etag)? {
+        match self.client.delete(href, self.remote.kind, etag)? {
             Changed::Done(_) => {
                 self.synced.removed_there += 1;
                 self.forget(href)

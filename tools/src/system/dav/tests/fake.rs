@@ -261,6 +261,11 @@ fn answer(state: &mut State, request: &Request) -> Response {
                 (false, _, "DELETE") if now.is_none() => status(404),
                 (false, ..) => status(412),
                 (true, _, "DELETE") => {
+                    assert_eq!(
+                        header("Schedule-Reply"),
+                        Some("F"),
+                        "the organizer would hear of it"
+                    );
                     state.remove(name);
                     status(204)
                 }
