@@ -317,8 +317,11 @@ section! {
     DavAccount {
         /// What you call it.
         name: AccountName = AccountName::default(),
-        /// Where the server is. Plain http is for a server on your own machine or network.
+        /// Where the server is. Plain http is for a server on your own machine or network: "localhost", a private
+        /// address, or a name that is one word or ends with ".local".
         url: ServerUrl = ServerUrl::default(),
+        /// Whether plain http may go anywhere else, too. Everybody on the way can read the password then.
+        allow_http: bool = false,
         /// Your name on the server.
         #[schemars(length(max = 500))]
         user: String = String::new(),

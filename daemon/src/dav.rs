@@ -98,6 +98,7 @@ pub async fn run(account: &DavAccount, dirs: &Dirs, force: bool, progress: Progr
             .collect(),
         collections: account.collections.clone(),
         force,
+        allow_http: account.allow_http,
     };
     let dropped = Dropped(Arc::default());
     let (flag, dirs) = (Arc::clone(&dropped.0), dirs.clone());

@@ -68,6 +68,8 @@ pub struct Account {
     pub collections: Vec<String>,
     /// Go on although one side is empty all at once.
     pub force: bool,
+    /// Send the password unencrypted to a server that is not on the person's own network.
+    pub allow_http: bool,
 }
 
 impl Account {
@@ -218,6 +220,12 @@ pub enum DavError {
         /// The bound.
         max: usize,
     },
+    /// Everybody on the way could read the password.
+    #[error("{origin} would get your password unencrypted, for everybody on the way to read")]
+    Clear {
+        /// The server.
+        origin: String,
+    },
     /// Another process is at it.
     #[error("another program synchronises this account at the moment")]
     Running,
@@ -271,6 +279,9 @@ impl DavError {
                     .to_owned()
             }
             DavError::Login => format!("Check user and password of the account \"{account}\"."),
+            DavError::Clear { .. } => format!(
+                "Use https:// in the url of the account \"{account}\", or set its allow_http = true if the way is safe."
+            ),
             DavError::Busy | DavError::Running => "Try again later.".to_owned(),
             DavError::Elsewhere { .. } => {
                 format!("If you trust that place, set it as the url of the account \"{account}\".")

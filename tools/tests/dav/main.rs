@@ -48,6 +48,7 @@ impl Home {
             kinds: vec![Kind::Calendar, Kind::Contacts],
             collections: Vec::new(),
             force: false,
+            allow_http: false,
         }
     }
 
@@ -284,6 +285,7 @@ fn real_radicale_killed_at_every_request_and_resumed() {
             kinds: vec![Kind::Calendar],
             collections: Vec::new(),
             force: false,
+            allow_http: false,
         };
         let report = sync(&account, &dirs, &cut, &|_| Ok(()));
         let was_cut = cut.left.load(Ordering::Relaxed) == usize::MAX;

@@ -4,7 +4,7 @@
 //! number of nodes, brings its own DNS and about sixty crates around hyper, and what it spares us are eight short
 //! requests. ureq is in the tree already; roxmltree refuses a DTD, so that no entity can explode, and counts nodes.
 
-use std::{io::Read as _, time::Duration};
+use std::{io::Read as _, net::IpAddr, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ureq::{
@@ -131,6 +131,29 @@ impl Default for Patience {
             connect: Duration::from_secs(15),
             stall: Duration::from_secs(180),
             whole: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Whether what is sent there stays on this machine or the person's own network: loopback, private and link-local
+/// addresses (RFC 1918, 3927, 4193 and 4291), names of one word, and those under `.local` (RFC 6762).
+pub fn is_near(origin: &str) -> bool {
+    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split([']', '%']).next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(host, _)| host),
+    };
+    match host.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        Err(_) => {
+            let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+            let is_name = name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            // What begins with a digit may be an address in another notation: 134744072 is 8.8.8.8.
+            let one_word = !name.contains('.') && name.starts_with(|c: char| c.is_ascii_alphabetic());
+            is_name && (one_word || name.ends_with(".local") || name.ends_with(".localhost"))
         }
     }
 }

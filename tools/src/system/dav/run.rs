@@ -13,7 +13,7 @@ use local::Folders;
 use super::{
     Account, DavError, Kind, Report, Step, Synced, Watch,
     client::{Client, Remote},
-    http::{NetError, Transport},
+    http::{self, NetError, Transport},
     memory::{Memory, Paired},
     plan::{self, Action, Alarm, Bounds, Changes, File, Known},
 };
@@ -49,6 +49,11 @@ fn all(
     watch: Watch<'_>,
     report: &mut Report,
 ) -> Result<(), DavError> {
+    let clear = account.origin.starts_with("http://") && !account.allow_http;
+    if clear && !http::is_near(&account.origin) {
+        let origin = account.origin.clone();
+        return Err(DavError::Clear { origin });
+    }
     let memory = Memory::open(&dirs.state.join("dav"), &account.name)?;
     let client = Client::new(transport, &account.origin);
     let mut found = 0;

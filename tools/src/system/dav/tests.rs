@@ -55,15 +55,19 @@ impl Home {
                 Ok(())
             }
         };
-        let account = Account {
+        sync(&self.account(), &self.dirs(), &self.server, &watch)
+    }
+
+    fn account(&self) -> Account {
+        Account {
             name: "home".into(),
             origin: fake::ORIGIN.into(),
             path: "/".into(),
             kinds: vec![Kind::Calendar],
             collections: Vec::new(),
             force: self.force,
-        };
-        sync(&account, &self.dirs(), &self.server, &watch)
+            allow_http: false,
+        }
     }
 
     /// One run that has to go well.
@@ -429,6 +433,60 @@ fn errors_say_what_to_do() {
         }),
         "https://a cannot be reached (host not found). What changed here is kept and goes out with the next run.",
     );
+}
+
+#[test]
+fn a_password_goes_unencrypted_to_nobody_outside() {
+    #[track_caller]
+    fn check(origin: &str, goes: bool) {
+        let home = Home::new();
+        let mut account = home.account();
+        account.origin = origin.to_owned();
+        let run = |account: &Account| sync(account, &home.dirs(), &home.server, &|_| Ok(()));
+        let refused = run(&account).error;
+        assert_eq!(home.server.requests() > 0, goes, "{origin}");
+        if !goes {
+            let expect = format!(
+                "{origin} would get your password unencrypted, for everybody on the way to read. Use https:// in the \
+                 url of the account \"home\", or set its allow_http = true if the way is safe."
+            );
+            assert_eq!(refused, Some(expect));
+            account.allow_http = true;
+            run(&account);
+            assert!(home.server.requests() > 0, "{origin}");
+        }
+    }
+    for near in [
+        "https://dav.example.com",
+        "http://localhost:5232",
+        "http://127.0.0.1",
+        "http://192.168.1.5:80",
+        "http://169.254.3.4",
+        "http://[::1]:5232",
+        "http://[fd00::1]",
+        "http://[fe80::1%eth0]:80",
+        "http://[::ffff:10.0.0.1]",
+        "http://nas",
+        "http://nas.local:8080",
+        "http://nas.local.",
+    ] {
+        check(near, true);
+    }
+    for far in [
+        "http://dav.example.com",
+        "http://dav.example.com:8080",
+        "http://8.8.8.8",
+        "http://172.32.0.1",
+        "http://134744072",
+        "http://0x08080808",
+        "http://[2001:db8::1]:80",
+        "http://[::ffff:8.8.8.8]",
+        "http://local.example.com",
+        "http://notlocal.com",
+        "http://localhost:80:evil",
+    ] {
+        check(far, false);
+    }
 }
 
 #[test]
