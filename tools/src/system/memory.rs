@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -122,16 +123,31 @@ pub fn remember(step: &Step, folder: &Path, said: &str) -> Result<Remembered, To
     let what = "remember that";
     let text = sentence(said)?;
     let content = format!("{text}\n");
-    let facts = list(folder)?;
-    if let Some(fact) = facts.iter().find(|f| same(&f.text, &text)) {
-        return Ok(Remembered::Known(fact.clone()));
+    let facts: Vec<(Fact, String)> = list(folder)?
+        .into_iter()
+        .filter_map(|fact| {
+            let bytes = store::read_bounded(&fact.path, MAX_FILE).ok()?;
+            Some((fact, String::from_utf8(bytes).ok()?))
+        })
+        .collect();
+    for (fact, raw) in &facts {
+        if let Some((_, old)) = find(raw, |old| same(old, &text)) {
+            let known = Fact {
+                text: old,
+                ..fact.clone()
+            };
+            return Ok(Remembered::Known(known));
+        }
     }
-    if let Some(old) = facts.iter().find(|f| supersedes(&text, &f.text)) {
-        let before = store::read_bounded(&old.path, MAX_FILE).map_err(|e| e.tool(what))?;
-        step.replace(&old.path, &before, content.as_bytes())
-            .map_err(|e| e.tool(what))?;
-        let new = Fact { text, ..old.clone() };
-        return Ok(Remembered::Instead(new, old.text.clone()));
+    for (fact, raw) in &facts {
+        if let Some((at, old)) = find(raw, |old| supersedes(&text, old)) {
+            // The person may have added to the file by hand, and that stays.
+            let after = [&raw[..at.start], &text, &raw[at.end..]].concat();
+            step.replace(&fact.path, raw.as_bytes(), after.as_bytes())
+                .map_err(|e| e.tool(what))?;
+            let new = Fact { text, ..fact.clone() };
+            return Ok(Remembered::Instead(new, old));
+        }
     }
     // Named after what it is about, so that a changed number does not leave a name that says the old one.
     let name = notes::file_name(subject(&text).map_or(text.as_str(), |(subject, _)| subject));
@@ -238,6 +254,70 @@ fn subject(text: &str) -> Option<(&str, &str)> {
     Some((subject.trim(), value.trim()))
 }
 
+/// The sentence of a file that `wanted` accepts: where it stands, without the mark of a heading or an item before it,
+/// and how it reads. A fact that goes over several lines is found where it is all of the file.
+fn find(raw: &str, wanted: impl Fn(&str) -> bool) -> Option<(Range<usize>, String)> {
+    let look = |from: usize, to: usize| {
+        let text = notes::aloud(&raw[from..to], MAX_FACT).0;
+        // "Dr. Smith's number" may be what it is about, but what follows another sentence's end is not its value.
+        let ends = subject(&text).is_none_or(|(_, value)| starts(value).next().is_none());
+        (ends && wanted(&text)).then_some((from..to, text))
+    };
+    let body = raw.len() - notes::body(raw).len();
+    let mut at = body;
+    for line in raw[body..].split_inclusive('\n') {
+        let begin = at + line.len() - unmarked(line).len();
+        let end = begin.max(at + line.trim_end().len());
+        at += line.len();
+        let starts: Vec<usize> = [0]
+            .into_iter()
+            .chain(starts(&raw[begin..end]))
+            .map(|start| begin + start)
+            .collect();
+        for n in 0..starts.len() {
+            let to = starts
+                .get(n + 1)
+                .map_or(end, |next| starts[n] + raw[starts[n]..*next].trim_end().len());
+            let found = starts[..=n]
+                .iter()
+                .rev()
+                .take(ABBREVIATIONS)
+                .find_map(|from| look(*from, to));
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    let rest = raw[body..].trim();
+    let from = raw.len() - raw[body..].trim_start().len();
+    look(from, from + rest.len())
+}
+
+/// A stop ends a sentence or an abbreviation; so many stops may be in one sentence.
+const ABBREVIATIONS: usize = 3;
+
+/// Where the second and later sentences of a text begin, as far as stops tell.
+fn starts(text: &str) -> impl Iterator<Item = usize> {
+    let stops = text.match_indices(['.', '!', '?']);
+    stops.filter_map(|(at, _)| {
+        let rest = &text[at + 1..];
+        let next = rest.trim_start();
+        (next.len() < rest.len() && !next.is_empty()).then(|| text.len() - next.len())
+    })
+}
+
+/// A line of Markdown without what makes it a heading, an item or a quotation.
+fn unmarked(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    while let Some((mark, after)) = rest.split_once(' ')
+        && !mark.is_empty()
+        && mark.chars().all(|c| "-*+>#".contains(c))
+    {
+        rest = after.trim_start();
+    }
+    rest
+}
+
 fn same(a: &str, b: &str) -> bool {
     words::split(a) == words::split(b)
 }
@@ -315,6 +395,40 @@ mod tests {
         fs::write(folder.join("own.md"), "I like tea").unwrap();
         fs::write(folder.join("broken.md"), vec![b'x'; 20_000]).unwrap();
         assert_eq!(texts(&folder), ["Gym. My locker code is 9999.", "I like tea."]);
+    }
+
+    #[test]
+    fn only_the_sentence_is_replaced() {
+        #[track_caller]
+        fn check(before: &str, said: &str, expect: &str) {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("a.md");
+            fs::write(&path, before).unwrap();
+            let Remembered::Instead(fact, _) = tell(home.path(), said) else {
+                panic!("{before:?} is not found");
+            };
+            assert_eq!(fs::read_to_string(&fact.path).unwrap(), expect);
+            assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+            assert!(matches!(tell(home.path(), said), Remembered::Known(_)));
+        }
+        let said = "my locker code is 5522";
+        check("My locker code is 4411.\n", said, "My locker code is 5522.\n");
+        check(
+            "My locker code is 4411. The locker is on the left.\n",
+            said,
+            "My locker code is 5522. The locker is on the left.\n",
+        );
+        check(
+            "---\ntags: x\n---\n# Gym\n\n- Bring a towel!  My locker code is *4411*\n- It closes at 10.\n",
+            said,
+            "---\ntags: x\n---\n# Gym\n\n- Bring a towel!  My locker code is 5522.\n- It closes at 10.\n",
+        );
+        check("My locker code\nis 4411.\n", said, "My locker code is 5522.\n");
+        check(
+            "I like tea. Dr. Smith's number is 12. I call on Mondays.",
+            "Dr. Smith's number is 34",
+            "I like tea. Dr. Smith's number is 34. I call on Mondays.",
+        );
     }
 
     #[test]
@@ -454,6 +568,9 @@ mod tests {
         #[test]
         fn any_words_are_survived(said in ".{0,120}") {
             to_you(&said);
+            if let Some((at, _)) = find(&said, |_| true) {
+                prop_assert!(said.get(at).is_some());
+            }
             if let Ok(text) = sentence(&said) {
                 prop_assert!(text.lines().count() == 1);
                 subject(&text);
