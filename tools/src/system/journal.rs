@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::ErrorCode;
 use serde::Serialize;
 
@@ -115,17 +115,35 @@ pub struct Journal {
 struct Shared {
     state: PathBuf,
     retention: Retention,
-    table: Mutex<Option<Table>>,
+    clock: Clock,
+    table: Mutex<Option<Opened>>,
 }
+
+/// What time it is, so that tests can let it pass.
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The open database, and when retention was last looked at.
+struct Opened {
+    table: Table,
+    pruned: Timestamp,
+}
+
+/// A process that lives long forgets what retention says this often.
+const PRUNE: SignedDuration = SignedDuration::from_hours(24);
 
 impl Journal {
     /// The journal in the folder that Tiro keeps for itself.
     pub fn at(state: &Path, retention: Retention) -> Journal {
+        Journal::by_clock(state, retention, Arc::new(Timestamp::now))
+    }
+
+    fn by_clock(state: &Path, retention: Retention, clock: Clock) -> Journal {
         undo::note_start();
         Journal {
             shared: Arc::new(Shared {
                 state: state.to_owned(),
                 retention,
+                clock,
                 table: Mutex::new(None),
             }),
         }
@@ -162,13 +180,14 @@ impl Journal {
         self.with(|table| undo::undo(table, id))
     }
 
-    /// Forgets what retention says.
+    /// Forgets what retention says. Without being asked this is done when the journal is opened, and once a day after.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub fn prune(&self) -> Result<usize, JournalError> {
         let retention = self.shared.retention;
-        self.with(|table| Ok(table.prune(retention, Timestamp::now())?))
+        let now = (self.shared.clock)();
+        self.with(|table| Ok(table.prune(retention, now)?))
     }
 
     /// Checks what must always hold, for tests and `tiro doctor`: the database is whole, every change belongs to a
@@ -182,10 +201,10 @@ impl Journal {
 
     fn with<T>(&self, work: impl FnOnce(&mut Table) -> Result<T, JournalError>) -> Result<T, JournalError> {
         let mut guard = self.table()?;
-        let Some(table) = guard.as_mut() else {
+        let Some(opened) = guard.as_mut() else {
             return Err(JournalError::Nothing);
         };
-        work(table)
+        work(&mut opened.table)
     }
 
     /// Opens the journal. Whoever takes the turn does this first, because settling takes it, too.
@@ -193,8 +212,10 @@ impl Journal {
         self.table().map(drop)
     }
 
-    /// Opens the database at the first use, and settles what a killed process left open.
-    fn table(&self) -> Result<MutexGuard<'_, Option<Table>>, JournalError> {
+    /// Opens the database at the first use, and settles what a killed process left open. Once a day it forgets what
+    /// retention says.
+    fn table(&self) -> Result<MutexGuard<'_, Option<Opened>>, JournalError> {
+        let now = (self.shared.clock)();
         let mut guard = self.shared.table.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
             store::make_folder(&self.shared.state)?;
@@ -206,8 +227,17 @@ impl Journal {
                     error => error,
                 })?;
             undo::settle(&mut table, &self.shared.state)?;
-            table.prune(self.shared.retention, Timestamp::now())?;
-            *guard = Some(table);
+            table.prune(self.shared.retention, now)?;
+            *guard = Some(Opened { table, pruned: now });
+        }
+        if let Some(opened) = guard.as_mut()
+            // A clock that was set back counts, too.
+            && now.duration_since(opened.pruned).abs() >= PRUNE
+        {
+            opened.pruned = now;
+            if let Err(error) = opened.table.prune(self.shared.retention, now) {
+                tracing::warn!(%error, "what is old stays in the journal for another day");
+            }
         }
         Ok(guard)
     }
@@ -340,12 +370,12 @@ impl Step {
             mode: undo::mode(path),
         };
         let mut guard = inner.journal.table()?;
-        let Some(table) = guard.as_mut() else {
+        let Some(Opened { table, .. }) = guard.as_mut() else {
             return Err(JournalError::Nothing);
         };
         let mut id = inner.id.load(Ordering::Acquire);
         if id == 0 {
-            id = table.begin(&inner.tool, Timestamp::now())?;
+            id = table.begin(&inner.tool, (shared.clock)())?;
             inner.id.store(id, Ordering::Release);
         }
         let row = table.intend(id, &change)?;

@@ -244,6 +244,40 @@ fn retention_forgets_the_oldest() {
 }
 
 #[test]
+fn a_process_that_lives_long_forgets_what_is_old() {
+    let root = tempfile::tempdir().unwrap();
+    let hours = Arc::new(AtomicI64::new(0));
+    let (start, passed) = (Timestamp::now(), Arc::clone(&hours));
+    let clock = move || start + SignedDuration::from_hours(passed.load(Ordering::Relaxed));
+    let keep = Retention {
+        days: 2,
+        bytes: 1 << 20,
+    };
+    let journal = Journal::by_clock(&root.path().join("state"), keep, Arc::new(clock));
+    let left = |after: i64| {
+        hours.store(after, Ordering::Relaxed);
+        journal.history(10).unwrap().len()
+    };
+    write(&journal, "made a", |step| {
+        step.create(&root.path().join("a"), b"1")
+    });
+    assert_eq!((left(24), left(47)), (1, 1));
+    write(&journal, "made b", |step| {
+        step.create(&root.path().join("b"), b"1")
+    });
+    assert_eq!(left(49), 1, "only the old one went");
+    // Writing is enough; nobody has to look.
+    hours.store(120, Ordering::Relaxed);
+    write(&journal, "made c", |step| {
+        step.create(&root.path().join("c"), b"1")
+    });
+    let table = rusqlite::Connection::open(root.path().join("state").join(FILE)).unwrap();
+    let steps = table.query_row("SELECT count(*) FROM step", [], |row| row.get::<_, i64>(0));
+    assert_eq!(steps.unwrap(), 1);
+    sound(&journal);
+}
+
+#[test]
 fn a_broken_journal_is_put_aside_and_a_newer_one_is_left_alone() {
     let root = tempfile::tempdir().unwrap();
     let state = root.path().join("state");
