@@ -5,8 +5,10 @@
 //! own: what was not sent yet is still different from what is remembered, and goes out with the next run.
 //!
 //! `plan` decides, on data alone; `run` carries out; `client` speaks to the server; `memory` remembers. What is decided:
-//! a change wins over a deletion; when both sides changed an item the server's version keeps its UID and ours becomes a
-//! copy that says so; a side that is empty all at once stops the run until it is forced; a collection that may not be
+//! what the server's changes take away or replace here is in the journal, where its number takes it back; a change wins
+//! over a deletion; when both sides changed an item the server's version keeps its UID and ours becomes a
+//! copy that says so; a side that is empty all at once, and a server that lost more than half of many items, stop the
+//! run until it is forced; a collection that may not be
 //! changed keeps the changes that were made here, tells them once, and does not send them; a new name or colour comes
 //! from the server and is not sent there.
 
@@ -26,7 +28,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{store::StoreError, vdir::MAX_FILE};
+use super::{journal::JournalError, store::StoreError, vdir::MAX_FILE};
 pub use {
     http::{Http, Login, NetError, Patience, Request, Response, Transport},
     names::slug,
@@ -238,6 +240,9 @@ pub enum DavError {
     /// The disk.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The undo journal: without it nothing is taken away here.
+    #[error(transparent)]
+    Journal(JournalError),
     /// The memory.
     #[error("what is remembered of this account cannot be used: {0}")]
     Memory(#[from] rusqlite::Error),
@@ -249,6 +254,14 @@ pub enum DavError {
         /// How many items there were.
         items: usize,
     },
+    /// Too much is gone there at once.
+    #[error("the server has lost {lost} of the {items} items here")]
+    Lost {
+        /// How many.
+        lost: usize,
+        /// Of how many.
+        items: usize,
+    },
     /// It was told to stop.
     #[error("it was stopped")]
     Stopped,
@@ -258,6 +271,15 @@ fn empty(here: &bool, items: usize) -> String {
     match here {
         true => format!("its folder here is empty or gone, but the server has {items} items of it"),
         false => format!("the server shows it empty, but there are {items} items here"),
+    }
+}
+
+impl From<JournalError> for DavError {
+    fn from(error: JournalError) -> DavError {
+        match error {
+            JournalError::Store(error) => DavError::Store(error),
+            other => DavError::Journal(other),
+        }
     }
 }
 
@@ -289,12 +311,19 @@ impl DavError {
             DavError::Empty { .. } => {
                 format!("Nothing was deleted. If it is meant to be empty, run `tiro sync --force {account}`.")
             }
+            DavError::Lost { .. } => {
+                format!(
+                    "Nothing was deleted. If they are meant to be gone, run `tiro sync --force {account}`."
+                )
+            }
             DavError::Newer { .. } => "Use that version.".to_owned(),
             DavError::Memory(_) => {
                 "Delete that file in state/dav; the next run compares everything and loses nothing."
                     .to_owned()
             }
-            DavError::Store(_) | DavError::TooMany { .. } => "Nothing more was changed.".to_owned(),
+            DavError::Store(_) | DavError::Journal(_) | DavError::TooMany { .. } => {
+                "Nothing more was changed.".to_owned()
+            }
             DavError::Stopped => "The next run goes on from there.".to_owned(),
             DavError::Net(_) | DavError::Nothing | DavError::Answer { .. } | DavError::Garbled { .. } => {
                 format!("Check the url of the account \"{account}\".")

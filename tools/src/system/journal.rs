@@ -102,7 +102,7 @@ pub struct Past {
     pub others: bool,
     /// Whether it was undone.
     pub undone: bool,
-    /// Whether only its number undoes it, because "undo that" passed over it.
+    /// Whether only its number undoes it: "undo that" passed over it, or a synchronisation did it.
     pub passed: bool,
 }
 
@@ -114,7 +114,8 @@ pub struct Journal {
 
 struct Shared {
     state: PathBuf,
-    retention: Retention,
+    /// Nothing where forgetting is left to others.
+    retention: Option<Retention>,
     clock: Clock,
     table: Mutex<Option<Opened>>,
 }
@@ -134,10 +135,15 @@ const PRUNE: SignedDuration = SignedDuration::from_hours(24);
 impl Journal {
     /// The journal in the folder that Tiro keeps for itself.
     pub fn at(state: &Path, retention: Retention) -> Journal {
-        Journal::by_clock(state, retention, Arc::new(Timestamp::now))
+        Journal::by_clock(state, Some(retention), Arc::new(Timestamp::now))
     }
 
-    fn by_clock(state: &Path, retention: Retention, clock: Clock) -> Journal {
+    /// The same journal for who only adds to it and does not know what the person wants to be kept.
+    pub fn beside(state: &Path) -> Journal {
+        Journal::by_clock(state, None, Arc::new(Timestamp::now))
+    }
+
+    fn by_clock(state: &Path, retention: Option<Retention>, clock: Clock) -> Journal {
         undo::note_start();
         Journal {
             shared: Arc::new(Shared {
@@ -185,7 +191,9 @@ impl Journal {
     /// # Errors
     /// When the journal cannot be written.
     pub fn prune(&self) -> Result<usize, JournalError> {
-        let retention = self.shared.retention;
+        let Some(retention) = self.shared.retention else {
+            return Ok(0);
+        };
         let now = (self.shared.clock)();
         self.with(|table| Ok(table.prune(retention, now)?))
     }
@@ -227,15 +235,17 @@ impl Journal {
                     error => error,
                 })?;
             undo::settle(&mut table, &self.shared.state)?;
-            table.prune(self.shared.retention, now)?;
+            if let Some(retention) = self.shared.retention {
+                table.prune(retention, now)?;
+            }
             *guard = Some(Opened { table, pruned: now });
         }
-        if let Some(opened) = guard.as_mut()
+        if let (Some(opened), Some(retention)) = (guard.as_mut(), self.shared.retention)
             // A clock that was set back counts, too.
             && now.duration_since(opened.pruned).abs() >= PRUNE
         {
             opened.pruned = now;
-            if let Err(error) = opened.table.prune(self.shared.retention, now) {
+            if let Err(error) = opened.table.prune(retention, now) {
                 tracing::warn!(%error, "what is old stays in the journal for another day");
             }
         }
@@ -425,6 +435,10 @@ pub fn spend(state: &Path, path: &Path) -> Result<(), JournalError> {
     let path = std::path::absolute(path).map_err(|e| StoreError::of(path, e))?;
     Ok(Table::open(&file)?.spend(&path)?)
 }
+
+/// The tool of steps that nobody asked for by voice: what a server's changes did to files here. "Undo that" never means
+/// them, and their numbers reach them.
+pub const SYNC: &str = "sync";
 
 /// The database, in the folder that Tiro keeps for itself.
 const FILE: &str = "journal.db";

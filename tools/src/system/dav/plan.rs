@@ -135,11 +135,13 @@ pub struct Bounds {
 pub enum Alarm {
     /// The server shows nothing where there were so many items.
     EmptyThere(usize),
+    /// The server shows so many items no more, of so many that are here.
+    LostThere(usize, usize),
     /// There is nothing here where there were so many items.
     EmptyHere(usize),
 }
 
-/// As many items may disappear at once without a question.
+/// As many items may disappear at once without a question; here, of as many any number but all.
 pub const FEW: usize = 10;
 
 /// Decides. Actions come in the order in which they are safe: what is taken before what is sent, removals last.
@@ -300,6 +302,7 @@ fn renames<'h>(
     renamed
 }
 
+/// Removals here are looked at more closely, because they are somebody else's: the person knows what they deleted.
 /// An empty side is more often a disk that was not mounted or a server that lost its data than somebody's wish.
 fn alarm(
     actions: &[Action],
@@ -315,8 +318,17 @@ fn alarm(
         true => there.present.len(),
         false => known.iter().filter(|k| !there.gone.contains(&k.href)).count() + there.present.len(),
     };
-    if removed_here > FEW && left_there == 0 {
-        return Err(Alarm::EmptyThere(removed_here));
+    let is_here = |item: &&Known| {
+        item.file
+            .as_ref()
+            .is_some_and(|(file, _)| here.contains_key(file))
+    };
+    let held = known.iter().filter(is_here).count();
+    if removed_here > 0 && held > 1 && left_there == 0 {
+        return Err(Alarm::EmptyThere(held));
+    }
+    if held > FEW && removed_here > held / 2 {
+        return Err(Alarm::LostThere(removed_here, held));
     }
     if (removed_there > FEW && here.is_empty()) || (removed_there > 0 && bounds.folder_missing) {
         return Err(Alarm::EmptyHere(removed_there));

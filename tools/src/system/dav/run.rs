@@ -19,7 +19,10 @@ use super::{
 };
 use crate::{
     contract::Dirs,
-    system::{plain, store},
+    system::{
+        journal::{self, Journal},
+        plain, store,
+    },
 };
 
 /// Items that are fetched with one request.
@@ -119,9 +122,13 @@ fn one(
         overtaken: false,
         refused: Vec::new(),
         progress: (0, 0),
+        step: Journal::beside(&dirs.state).step(journal::SYNC),
+        replaced: 0,
     };
     run.describe()?;
-    run.rounds()
+    let done = run.rounds();
+    run.note();
+    done
 }
 
 /// The run of one collection.
@@ -145,6 +152,10 @@ struct Run<'r> {
     /// What the server did not want, as sentences.
     refused: Vec<String>,
     progress: (usize, usize),
+    /// Keeps what is taken away or replaced here.
+    step: journal::Step,
+    /// How many items were replaced here.
+    replaced: usize,
 }
 
 impl Run<'_> {
@@ -194,6 +205,7 @@ impl Run<'_> {
         let actions = plan::plan(&known, &scan.here, &changes, bounds).map_err(|alarm| match alarm {
             Alarm::EmptyHere(items) => DavError::Empty { here: true, items },
             Alarm::EmptyThere(items) => DavError::Empty { here: false, items },
+            Alarm::LostThere(lost, items) => DavError::Lost { lost, items },
         })?;
         let remembered: BTreeSet<&File> = known.iter().filter_map(|k| Some(&k.file.as_ref()?.0)).collect();
         self.new_by_uid = scan
@@ -232,6 +244,29 @@ impl Run<'_> {
             self.give(action)?;
         }
         Ok(())
+    }
+
+    /// Says in the journal what this run took away or replaced here, however it ended.
+    fn note(&self) {
+        let count = |n: usize, what: &str| match n {
+            0 => None,
+            1 => Some(format!("1 item {what}")),
+            n => Some(format!("{n} items {what}")),
+        };
+        let parts = [
+            count(self.replaced, "replaced"),
+            count(self.synced.removed_here, "deleted"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        // The name is the server's.
+        self.step.did(
+            &format!(
+                "Synchronised {}: {} here.",
+                self.synced.name,
+                plain::listed(&parts, "and")
+            ),
+            true,
+        );
     }
 
     /// Name and colour, where the server has other ones than the last time.

@@ -14,7 +14,7 @@ use std::{
 use jiff::{Timestamp, ToSpan as _};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 
-use super::{BUSY, JournalError, Past, Retention, Said};
+use super::{BUSY, JournalError, Past, Retention, SYNC, Said};
 use crate::system::store::StoreError;
 
 /// What `PRAGMA user_version` says; a higher one was written by a newer Tiro.
@@ -197,11 +197,16 @@ impl Table {
     /// The latest step that stands, or the one of that number if it does. What undid another is no such step.
     pub fn undoable(&mut self, id: Option<i64>) -> rusqlite::Result<Option<Head>> {
         let sql = format!(
-            "{HEAD} WHERE undoes IS NULL AND (?1 IS NULL AND state = ?2 OR id = ?1 AND state IN (?2, ?3))
+            "{HEAD} WHERE undoes IS NULL
+             AND (?1 IS NULL AND state = ?2 AND tool <> ?4 OR id = ?1 AND state IN (?2, ?3))
              ORDER BY id DESC LIMIT 1"
         );
         self.db
-            .query_row(&sql, params![id, State::Done as i64, State::Passed as i64], head)
+            .query_row(
+                &sql,
+                params![id, State::Done as i64, State::Passed as i64, SYNC],
+                head,
+            )
             .optional()
     }
 
@@ -264,15 +269,15 @@ impl Table {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = self.db.prepare(sql)?;
         rows.query_map([limit], |row| {
-            let state: i64 = row.get(5)?;
+            let (tool, state): (String, i64) = (row.get(2)?, row.get(5)?);
             Ok(Past {
                 id: row.get(0)?,
                 at: moment(row, 1)?,
-                tool: row.get(2)?,
                 say: row.get(3)?,
                 others: row.get(4)?,
                 undone: state == State::Undone as i64,
-                passed: state == State::Passed as i64,
+                passed: state == State::Passed as i64 || (tool == SYNC && state == State::Done as i64),
+                tool,
             })
         })?
         .collect()

@@ -253,7 +253,7 @@ fn a_process_that_lives_long_forgets_what_is_old() {
         days: 2,
         bytes: 1 << 20,
     };
-    let journal = Journal::by_clock(&root.path().join("state"), keep, Arc::new(clock));
+    let journal = Journal::by_clock(&root.path().join("state"), Some(keep), Arc::new(clock));
     let left = |after: i64| {
         hours.store(after, Ordering::Relaxed);
         journal.history(10).unwrap().len()

@@ -200,12 +200,43 @@ fn an_empty_side_stops_everything() {
     };
     check(11, false, true, plain, Some(Alarm::EmptyThere(11)));
     check(11, true, false, plain, Some(Alarm::EmptyHere(11)));
-    check(10, false, true, plain, None);
+    check(2, false, true, plain, Some(Alarm::EmptyThere(2)));
+    check(1, false, true, plain, None);
     check(10, true, false, plain, None);
     check(3, true, false, missing, Some(Alarm::EmptyHere(3)));
     check(11, true, true, plain, None);
     check(20, false, true, force, None);
     check(20, true, false, force, None);
+}
+
+#[test]
+fn a_server_that_lost_most_of_many_items_stops_everything() {
+    let names: Vec<String> = (0..20).map(|n| format!("n{n:02}")).collect();
+    let check = |items: usize, lost: usize, expect: Option<Alarm>| {
+        let all: Vec<(&str, Version)> = names[..items].iter().map(|n| (n.as_str(), 1)).collect();
+        let rows: Vec<Known> = all.iter().map(|(n, _)| known(n, n, 1)).collect();
+        let planned = plan(&rows, &here(&all), &there(&all[lost..]), Bounds::default());
+        assert_eq!(planned.err(), expect, "{lost} of {items}");
+        let force = Bounds {
+            force: true,
+            folder_missing: false,
+        };
+        assert!(plan(&rows, &here(&all), &there(&all[lost..]), force).is_ok());
+    };
+    check(11, 6, Some(Alarm::LostThere(6, 11)));
+    check(11, 5, None);
+    check(12, 6, None);
+    check(20, 19, Some(Alarm::LostThere(19, 20)));
+    check(10, 9, None);
+    // A change that waits here is no reason to take the rest away.
+    let rows = [known("a", "a", 1), known("b", "b", 1)];
+    let planned = plan(
+        &rows,
+        &here(&[("a", 1), ("b", 2)]),
+        &there(&[]),
+        Bounds::default(),
+    );
+    assert_eq!(planned, Err(Alarm::EmptyThere(2)));
 }
 
 /// Two sides, what is remembered, and everything that anybody ever removed on purpose.
@@ -262,7 +293,12 @@ impl World {
         let rows: Vec<Known> = self.known.iter().map(|(h, (f, v))| known(h, f, *v)).collect();
         let files: Vec<_> = self.here.iter().map(|(f, v)| (f.as_str(), *v)).collect();
         let items: Vec<_> = self.there.iter().map(|(h, v)| (h.as_str(), *v)).collect();
-        let actions = plan(&rows, &here(&files), &there(&items), Bounds::default()).unwrap();
+        // Both sides are small enough here to become empty on purpose.
+        let force = Bounds {
+            force: true,
+            folder_missing: false,
+        };
+        let actions = plan(&rows, &here(&files), &there(&items), force).unwrap();
         for action in actions.into_iter().take(steps) {
             self.act(action);
             self.verify_invariants(&before, &purpose);

@@ -9,6 +9,7 @@ use crate::system::{
         names,
         plan::{Action, Changes, File, Hash, Known},
     },
+    journal::JournalError,
     plain,
     store::{self, StoreError},
 };
@@ -116,7 +117,9 @@ impl Run<'_> {
         let path = self.folders.path(file);
         let hash = item::hash(item.text.as_bytes());
         self.count()?;
-        match self.read(file)? {
+        let there = self.read(file)?;
+        let was_here = there.is_some();
+        match there {
             None => {
                 self.folders.ready(file.place)?;
                 match store::create_new(&path, item.text.as_bytes()) {
@@ -128,11 +131,12 @@ impl Run<'_> {
             Some(there) if says_the_same(&there, item) => {
                 return self.know_item(href, etag, file.clone(), item::hash(&there), item);
             }
-            Some(there) => match store::replace_known(&path, &there, item.text.as_bytes()) {
-                Err(StoreError::Changed(_)) => return self.look_again(),
+            Some(there) => match self.step.replace(&path, &there, item.text.as_bytes()) {
+                Err(JournalError::Store(StoreError::Changed(_))) => return self.look_again(),
                 other => other?,
             },
         }
+        self.replaced += usize::from(was_here);
         self.synced.pulled += 1;
         self.know_item(href, etag, file.clone(), hash, item)
     }
@@ -166,10 +170,11 @@ impl Run<'_> {
             Err(error) => return Err(error.into()),
         }
         (self.watch)(&Step::Remember)?;
-        match store::replace_known(&path, &bytes, item.text.as_bytes()) {
-            Err(StoreError::Changed(_)) => return self.look_again(),
+        match self.step.replace(&path, &bytes, item.text.as_bytes()) {
+            Err(JournalError::Store(StoreError::Changed(_))) => return self.look_again(),
             other => other?,
         }
+        self.replaced += 1;
         self.synced.conflicts += 1;
         self.again = true;
         let title = plain::one_line(&item.title(), 80);
@@ -247,8 +252,8 @@ impl Run<'_> {
             Some(there) if Some(item::hash(&there)) != self.last(href) => return self.look_again(),
             Some(there) => {
                 self.count()?;
-                match store::remove_known(&self.folders.path(file), &there) {
-                    Err(StoreError::Changed(_)) => return self.look_again(),
+                match self.step.remove(&self.folders.path(file), &there) {
+                    Err(JournalError::Store(StoreError::Changed(_))) => return self.look_again(),
                     other => other?,
                 }
                 self.synced.removed_here += 1;
