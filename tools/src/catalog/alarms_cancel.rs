@@ -66,6 +66,7 @@ fn cancel(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     if !ringing.is_empty() {
         rings::stop(&ctx.step, &ctx.dirs, &ctx.now, |ring| ringing.contains(ring))
             .map_err(|e| e.tool("stop the alarm"))?;
+        ctx.step.beyond();
         let name = names(&ringing);
         let output = Output::new(format!("I stopped your {name}."), json!({"stopped": name}));
         // An event's title may come from an invitation.
@@ -214,6 +215,11 @@ mod tests {
             "I stopped your alarm."
         );
         assert_eq!(alarms::all(&ctx.dirs, &later.now).unwrap().len(), 1);
+        let undone = ctx.step.journal().undo(None).unwrap_err().to_string();
+        assert!(
+            undone.starts_with("\"I stopped your alarm.\" is nothing that I can undo."),
+            "{undone}"
+        );
     }
 
     #[tokio::test]

@@ -48,6 +48,7 @@ impl Tool for This {
         let list = list.map_err(|e| ToolError::broken("look up your programs", e))?;
         let app = apps::choose(&args.name, &list)?;
         apps::launch(app).await?;
+        ctx.step.beyond();
         Ok(Output::new(
             format!("I opened {}.", app.name),
             json!({"opened": app.name}),
@@ -56,7 +57,7 @@ impl Tool for This {
 
     /// Launch Services knows the programs of a Mac, and starts them apart from us.
     #[cfg(target_os = "macos")]
-    async fn run(args: Args, _ctx: &Ctx) -> Result<Output, ToolError> {
+    async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let name = crate::system::plain::one_line(&args.name, 80);
         let app = apps::App {
             name: name.clone(),
@@ -64,6 +65,7 @@ impl Tool for This {
             ..apps::App::default()
         };
         apps::launch(&app).await?;
+        ctx.step.beyond();
         Ok(Output::new(format!("I opened {name}."), json!({"opened": name})))
     }
 }
@@ -130,6 +132,11 @@ mod tests {
         let ctx = ctx(home.path());
         let said = said(run("system.open_app", json!({"name": "test programme"}), &ctx).await);
         assert_eq!(said, "I opened Test Program.");
+        let undone = ctx.step.journal().undo(None).unwrap_err().to_string();
+        assert!(
+            undone.starts_with("\"I opened Test Program.\" is nothing that I can undo."),
+            "{undone}"
+        );
         let text = wait_for(&out);
         let (pid, arguments) = text.trim_end().split_once(' ').unwrap();
         assert_eq!(arguments, "--title $(touch pwned)");

@@ -61,6 +61,7 @@ fn cancel(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     if let Some(name) = ringing(args, &timers, ctx) {
         rings::stop(&ctx.step, &ctx.dirs, &ctx.now, |ring| ring.kind == Kind::Timer)
             .map_err(|e| e.tool("stop the timer"))?;
+        ctx.step.beyond();
         return Ok(Output::new(
             format!("I stopped your {name}."),
             json!({"stopped": name}),
@@ -167,6 +168,11 @@ mod tests {
             "I stopped your tea timer."
         );
         assert_eq!(rings::open(&ctx.dirs), []);
+        let undone = ctx.step.journal().undo(None).unwrap_err().to_string();
+        assert!(
+            undone.starts_with("\"I stopped your tea timer.\" is nothing that I can undo."),
+            "{undone}"
+        );
         assert_eq!(
             told(run("timers.cancel", json!({}), &later).await),
             "No timer is running."

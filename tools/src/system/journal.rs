@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -27,6 +27,9 @@ use crate::contract::ToolError;
 use table::{Change, Table};
 pub use undo::Undone;
 
+/// Said when the latest step cannot be undone.
+const AGAIN: &str = " To take back the change before it, say undo again.";
+
 /// Why the journal could not.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -39,11 +42,22 @@ pub enum JournalError {
     /// Nothing is left that could be undone, or nothing of that number.
     #[error("There is nothing to undo.")]
     Nothing,
+    /// It was no change of a file: a program that was started, a ring that was stopped.
+    #[error(
+        "\"{what}\" is nothing that I can undo.{}",
+        if *.passed { AGAIN } else { "" }
+    )]
+    Beyond {
+        /// What it was, as it was said.
+        what: String,
+        /// Whether "undo that" goes on with the step before it from now on.
+        passed: bool,
+    },
     /// Something else changed an item since.
     #[error(
         "I did not undo \"{what}\": {} was changed since, and undoing would lose that change.{}",
         .path.file_name().unwrap_or(.path.as_os_str()).to_string_lossy(),
-        if *.passed { " To take back the change before it, say undo again." } else { "" }
+        if *.passed { AGAIN } else { "" }
     )]
     Since {
         /// What would have been undone, as it was said.
@@ -64,7 +78,9 @@ impl JournalError {
                 StoreError::Full(PathBuf::from("journal.db")).tool(what)
             }
             JournalError::Table(error) => ToolError::broken(what, error),
-            JournalError::Nothing | JournalError::Since { .. } => ToolError::tell(self.to_string()),
+            JournalError::Nothing | JournalError::Since { .. } | JournalError::Beyond { .. } => {
+                ToolError::tell(self.to_string())
+            }
         }
     }
 }
@@ -162,6 +178,7 @@ impl Journal {
                 journal: self.clone(),
                 tool: tool.to_owned(),
                 id: AtomicI64::new(0),
+                beyond: AtomicBool::new(false),
                 said: Mutex::new(None),
             }),
         }
@@ -271,6 +288,8 @@ struct Inner {
     tool: String,
     /// The row's number; 0 until something is written.
     id: AtomicI64,
+    /// Whether it did what cannot be undone.
+    beyond: AtomicBool,
     said: Mutex<Option<Said>>,
 }
 
@@ -351,6 +370,12 @@ impl Step {
         self.inner.journal.with(|table| undo::take_back(table, id))
     }
 
+    /// Says that the call has an effect that no file shows. So "undo that" right after it says that this cannot be undone,
+    /// instead of taking back an older change that nobody meant.
+    pub fn beyond(&self) {
+        self.inner.beyond.store(true, Ordering::Release);
+    }
+
     /// Whether anything was written.
     pub fn wrote(&self) -> bool {
         self.inner.id.load(Ordering::Acquire) != 0
@@ -411,11 +436,18 @@ impl Drop for Inner {
     /// Closes the step when its last clone goes, also when the call was dropped by its time-out.
     fn drop(&mut self) {
         let id = self.id.load(Ordering::Acquire);
-        if id == 0 {
+        if id == 0 && !self.beyond.load(Ordering::Acquire) {
             return;
         }
         let said = self.said.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let closed = self.journal.with(|table| Ok(table.close(id, said.as_ref())?));
+        let now = (self.journal.shared.clock)();
+        let closed = self.journal.with(|table| {
+            match id {
+                0 => table.note(&self.tool, now, said.as_ref())?,
+                id => table.close(id, said.as_ref())?,
+            }
+            Ok(())
+        });
         if let Err(error) = closed {
             tracing::warn!(%error, "a step stays open in the journal");
         }

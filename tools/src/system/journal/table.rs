@@ -54,6 +54,8 @@ pub enum State {
     Undone = 2,
     /// It stands, and only its number undoes it.
     Passed = 3,
+    /// It changed no file, and nothing undoes it.
+    Beyond = 4,
 }
 
 /// One file before and after; `None` is a file that is not there.
@@ -76,6 +78,8 @@ pub struct Head {
     pub others: bool,
     pub owner: i64,
     pub undoes: Option<i64>,
+    /// Whether it changed no file.
+    pub beyond: bool,
 }
 
 /// The open database.
@@ -198,16 +202,44 @@ impl Table {
     pub fn undoable(&mut self, id: Option<i64>) -> rusqlite::Result<Option<Head>> {
         let sql = format!(
             "{HEAD} WHERE undoes IS NULL
-             AND (?1 IS NULL AND state = ?2 AND tool <> ?4 OR id = ?1 AND state IN (?2, ?3))
+             AND (?1 IS NULL AND state IN (?2, ?5) AND tool <> ?4 OR id = ?1 AND state IN (?2, ?3, ?5))
              ORDER BY id DESC LIMIT 1"
         );
         self.db
             .query_row(
                 &sql,
-                params![id, State::Done as i64, State::Passed as i64, SYNC],
+                params![
+                    id,
+                    State::Done as i64,
+                    State::Passed as i64,
+                    SYNC,
+                    State::Beyond as i64
+                ],
                 head,
             )
             .optional()
+    }
+
+    /// Writes down what changed no file.
+    pub fn note(&mut self, tool: &str, at: Timestamp, say: Option<&Said>) -> rusqlite::Result<()> {
+        self.db.execute(
+            "INSERT INTO step (at, tool, say, others, state, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                at.as_millisecond(),
+                tool,
+                say.map(|said| &said.text),
+                say.is_some_and(|said| said.others),
+                State::Beyond as i64,
+                own_pid()
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets a step.
+    pub fn forget(&mut self, id: i64) -> rusqlite::Result<()> {
+        self.db.execute("DELETE FROM step WHERE id = ?1", [id])?;
+        Ok(())
     }
 
     /// Leaves a step to its number.
@@ -325,7 +357,7 @@ impl Table {
             ),
             (
                 "a closed step changed nothing",
-                "SELECT count(*) FROM step WHERE state <> 0 AND undoes IS NULL AND id NOT IN (SELECT step FROM change)",
+                "SELECT count(*) FROM step WHERE state NOT IN (0, 4) AND undoes IS NULL AND id NOT IN (SELECT step FROM change)",
             ),
             (
                 "a step is undone and nothing undid it",
@@ -375,7 +407,7 @@ fn intend(db: &Connection, step: i64, change: &Change) -> rusqlite::Result<i64> 
         ])
 }
 
-const HEAD: &str = "SELECT id, at, tool, say, others, owner, undoes FROM step";
+const HEAD: &str = "SELECT id, at, tool, say, others, owner, undoes, state FROM step";
 
 fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     Ok(Head {
@@ -386,6 +418,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
         others: row.get(4)?,
         owner: row.get(5)?,
         undoes: row.get(6)?,
+        beyond: row.get::<_, i64>(7)? == State::Beyond as i64,
     })
 }
 

@@ -140,6 +140,33 @@ fn a_step_that_cannot_be_undone_is_in_the_way_once() {
 }
 
 #[test]
+fn what_changed_no_file_is_in_the_way_of_older_changes_once() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a");
+    let journal = journal(root.path());
+    write(&journal, "made a", |step| step.create(&path, b"1"));
+    write(&journal, "I opened Paint.", |step| {
+        step.beyond();
+        Ok(())
+    });
+    sound(&journal);
+    let history = journal.history(10).unwrap();
+    assert_eq!(history[0].say.as_deref(), Some("I opened Paint."));
+    assert_eq!(
+        journal.undo(Some(history[0].id)).unwrap_err().to_string(),
+        "\"I opened Paint.\" is nothing that I can undo."
+    );
+    assert_eq!(
+        journal.undo(None).unwrap_err().to_string(),
+        "\"I opened Paint.\" is nothing that I can undo. To take back the change before it, say undo again."
+    );
+    assert!(path.exists());
+    journal.undo(None).unwrap();
+    assert!(!path.exists());
+    sound(&journal);
+}
+
+#[test]
 fn a_step_that_cannot_be_settled_keeps_nobody_from_writing() {
     let root = tempfile::tempdir().unwrap();
     let (bad, good) = (root.path().join("bad"), root.path().join("good"));

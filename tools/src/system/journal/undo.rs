@@ -41,6 +41,14 @@ pub struct Undone {
 pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> {
     let head = table.undoable(id)?.ok_or(JournalError::Nothing)?;
     let what = head.say.clone().unwrap_or_else(|| head.tool.clone());
+    if head.beyond {
+        // It was only there to be told once.
+        let passed = id.is_none();
+        if passed {
+            table.forget(head.id)?;
+        }
+        return Err(JournalError::Beyond { what, passed });
+    }
     let changes = table.changes(head.id)?.into_iter().map(|(_, change)| change);
     let backwards = inverse(changes.collect());
     for change in &backwards {
