@@ -244,13 +244,12 @@ impl Journal {
         let mut guard = self.shared.table.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
             store::make_folder(&self.shared.state)?;
-            let mut table =
-                Table::open(&self.shared.state.join(FILE)).map_err(|error| match error {
-                    JournalError::Table(cause) if is_denied(&cause) => {
-                        StoreError::Denied(self.shared.state.clone()).into()
-                    }
-                    error => error,
-                })?;
+            let mut table = Table::open(&self.shared.state.join(FILE)).map_err(|error| match error {
+                JournalError::Table(cause) if is_denied(&cause) => {
+                    StoreError::Denied(self.shared.state.clone()).into()
+                }
+                error => error,
+            })?;
             undo::settle(&mut table, &self.shared.state)?;
             if let Some(retention) = self.shared.retention {
                 table.prune(retention, now)?;
