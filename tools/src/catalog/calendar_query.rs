@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
     system::{
-        calendar::{self, DAYS_AHEAD, Event, Reading, Window},
-        heard::{Ear, HEARD},
+        calendar::{self, DAYS_AHEAD, Event, Window},
+        heard::Ear,
         plain, speech,
     },
     when,
@@ -41,7 +41,7 @@ impl Tool for This {
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[
         "what do I have on my calendar tomorrow",
-        "what's next on my schedule",
+        "what does my day look like",
         "am I free on friday afternoon",
         "when is my dentist appointment",
         "do I have any meetings with Anna next week",
@@ -62,16 +62,18 @@ impl Tool for This {
             None if text.is_some() => Window::ahead(&ctx.now, DAYS_AHEAD)?,
             None => rest_of_today(&ctx.now)?,
         };
-        let mut reading = read(ctx, &window).await?;
+        let mut reading = calendar::read(ctx, &window).await?;
         // Nothing more today: then what comes next is what the person wants to know.
         let next = said.is_none() && text.is_none() && reading.items.is_empty();
         if next {
-            reading = read(ctx, &Window::ahead(&ctx.now, DAYS_AHEAD)?).await?;
+            reading = calendar::read(ctx, &Window::ahead(&ctx.now, DAYS_AHEAD)?).await?;
             reading.items.truncate(1);
         }
         if let Some(text) = &text {
             let ear = Ear::new(text);
-            reading.items.retain(|event| is_about(event, text, &ear));
+            reading
+                .items
+                .retain(|event| calendar::is_about(event, text, &ear));
         }
         let mut say = if next {
             say_next(&reading.items, &ctx.now)
@@ -81,7 +83,12 @@ impl Tool for This {
         if !reading.warnings.is_empty() {
             say.push_str(" Some calendar entries could not be read.");
         }
-        let shown: Vec<Value> = reading.items.iter().take(MAX_SHOWN).map(data).collect();
+        let shown: Vec<Value> = reading
+            .items
+            .iter()
+            .take(MAX_SHOWN)
+            .map(calendar::shown)
+            .collect();
         // The words of an invitation are its sender's, and the person may never have read them.
         let untrusted = reading.items.iter().any(|event| event.invited);
         let mut data = json!({"found": reading.items.len(), "events": shown});
@@ -95,14 +102,6 @@ impl Tool for This {
     }
 }
 
-async fn read(ctx: &Ctx, window: &Window) -> Result<Reading<Event>, ToolError> {
-    let (root, from, to) = (ctx.dirs.calendars.clone(), window.from.clone(), window.to.clone());
-    tokio::task::spawn_blocking(move || calendar::events(&root, &from, &to))
-        .await
-        .map_err(|e| ToolError::broken("read your calendar", e))?
-        .map_err(|e| e.tool("read your calendar"))
-}
-
 fn rest_of_today(now: &Zoned) -> Result<Window, ToolError> {
     let to = now
         .date()
@@ -113,20 +112,6 @@ fn rest_of_today(now: &Zoned) -> Result<Window, ToolError> {
         from: now.clone(),
         to: to.ok_or_else(|| ToolError::tell("That is outside the calendar."))?,
     })
-}
-
-/// Whether the words are in it, letter by letter or as a name that was heard.
-fn is_about(event: &Event, text: &str, ear: &Ear) -> bool {
-    let text = text.to_lowercase();
-    let mut fields = vec![event.title.as_str(), &event.calendar];
-    fields.extend(event.location.as_deref());
-    fields.extend(event.people.iter().map(String::as_str));
-    let heard = |field: &&str| field.to_lowercase().contains(&text) || ear.likeness(field) >= HEARD;
-    fields.iter().any(heard)
-        || event
-            .description
-            .as_ref()
-            .is_some_and(|d| d.to_lowercase().contains(&text))
 }
 
 fn say(events: &[Event], window: &Window, text: Option<&str>, now: &Zoned) -> String {
@@ -214,32 +199,6 @@ fn event(event: &Event, with_day: bool, now: &Zoned) -> String {
         (false, false) => format!("{title} at {at}"),
         (false, true) => format!("{title} {} at {at}", speech::on_day(event.start.date(), now)),
     }
-}
-
-/// What the model sees. `invited` marks words that somebody else may have written.
-fn data(event: &Event) -> Value {
-    let shape = if event.all_day {
-        "%Y-%m-%d"
-    } else {
-        "%Y-%m-%dT%H:%M"
-    };
-    let mut data = json!({
-        "title": plain::one_line(&event.title, 120),
-        "start": event.start.strftime(shape).to_string(),
-        "end": event.end.strftime(shape).to_string(),
-        "calendar": &*event.calendar,
-        "uid": plain::one_line(&event.uid, 120),
-    });
-    if let Some(location) = &event.location {
-        data["location"] = json!(plain::one_line(location, 120));
-    }
-    if !event.people.is_empty() {
-        data["people"] = json!(event.people.iter().take(10).collect::<Vec<_>>());
-    }
-    if event.invited {
-        data["invited"] = json!(true);
-    }
-    data
 }
 
 #[cfg(test)]

@@ -1,0 +1,64 @@
+//! What the tools that look into the calendar share: reading it, asking for words in it, and what the model sees of it.
+
+use serde_json::{Value, json};
+
+use super::{Event, Reading, Window, events};
+use crate::{
+    contract::{Ctx, ToolError},
+    system::{
+        heard::{Ear, HEARD},
+        plain,
+    },
+};
+
+/// The events of a stretch, read where waiting for the disk holds nobody up.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn read(ctx: &Ctx, window: &Window) -> Result<Reading<Event>, ToolError> {
+    let (root, from, to) = (ctx.dirs.calendars.clone(), window.from.clone(), window.to.clone());
+    tokio::task::spawn_blocking(move || events(&root, &from, &to))
+        .await
+        .map_err(|e| ToolError::broken("read your calendar", e))?
+        .map_err(|e| e.tool("read your calendar"))
+}
+
+/// Whether the words are in it, letter by letter or as a name that was heard. `ear` is of the same words.
+pub fn is_about(event: &Event, text: &str, ear: &Ear) -> bool {
+    let text = text.to_lowercase();
+    let mut fields = vec![event.title.as_str(), &event.calendar];
+    fields.extend(event.location.as_deref());
+    fields.extend(event.people.iter().map(String::as_str));
+    let heard = |field: &&str| field.to_lowercase().contains(&text) || ear.likeness(field) >= HEARD;
+    fields.iter().any(heard)
+        || event
+            .description
+            .as_ref()
+            .is_some_and(|d| d.to_lowercase().contains(&text))
+}
+
+/// What the model sees. `invited` marks words that somebody else may have written.
+pub fn shown(event: &Event) -> Value {
+    let shape = if event.all_day {
+        "%Y-%m-%d"
+    } else {
+        "%Y-%m-%dT%H:%M"
+    };
+    let mut data = json!({
+        "title": plain::one_line(&event.title, 120),
+        "start": event.start.strftime(shape).to_string(),
+        "end": event.end.strftime(shape).to_string(),
+        "calendar": &*event.calendar,
+        "uid": plain::one_line(&event.uid, 120),
+    });
+    if let Some(location) = &event.location {
+        data["location"] = json!(plain::one_line(location, 120));
+    }
+    if !event.people.is_empty() {
+        data["people"] = json!(event.people.iter().take(10).collect::<Vec<_>>());
+    }
+    if event.invited {
+        data["invited"] = json!(true);
+    }
+    data
+}
