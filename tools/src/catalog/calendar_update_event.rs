@@ -124,11 +124,15 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
     } else {
         None
     };
+    // An occurrence that was moved may be then already, while its series is not.
+    let moved = event.original.as_ref().is_some_and(|at| *at != event.start);
+    let moves_others = moved && start.is_some() && scope(args.series) != Scope::One;
     let change = Change {
         title: said(&args.title).filter(|title| *title != event.title),
         location: said(&args.location).filter(|place| Some(place) != event.location.as_ref()),
-        time: time
-            .filter(|(from, to, all_day)| (from, to, *all_day) != (&event.start, &event.end, event.all_day)),
+        time: time.filter(|(from, to, all_day)| {
+            (from, to, *all_day) != (&event.start, &event.end, event.all_day) || moves_others
+        }),
     };
     if change == Change::default() {
         let nothing =
@@ -419,6 +423,163 @@ mod tests {
             "{text}"
         );
         assert_eq!(agenda(&ctx, "today", "quiet").await, ["2026-11-23T19:00"]);
+    }
+
+    /// Yoga on Mondays from 18:00 to 19:00, this week from 19:00 to 21:00.
+    const MOVED: &str = "DTSTART;TZID=Europe/Berlin:20261102T180000\nDTEND;TZID=Europe/Berlin:20261102T190000\nRRULE:FREQ=WEEKLY;BYDAY=MO;UNTIL=20261207T170000Z\nSUMMARY:Yoga\nEND:VEVENT\nBEGIN:VEVENT\nUID:yoga\nSUMMARY:Yoga\nRECURRENCE-ID;TZID=Europe/Berlin:20261123T180000\nDTSTART;TZID=Europe/Berlin:20261123T190000\nDTEND;TZID=Europe/Berlin:20261123T210000";
+
+    /// Title, start and end of everything in the calendar this winter.
+    async fn winter(ctx: &Ctx) -> Vec<String> {
+        let found = run("calendar.query", json!({"when": "2026-11-01/2027-02-01"}), ctx).await;
+        let events = found.unwrap().data["events"].as_array().unwrap().clone();
+        let part = |event: &Value, name: &str, from: usize| event[name].as_str().unwrap()[from..].to_owned();
+        let each = events.iter().map(|e| {
+            let (title, start, end) = (part(e, "title", 0), part(e, "start", 5), part(e, "end", 11));
+            format!("{title} {start}-{end}")
+        });
+        each.collect()
+    }
+
+    #[track_caller]
+    fn check_series(lines: &str, args: Value, expect: &[&str]) {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), "yoga", lines);
+        let ctx = ctx(root.path());
+        let before = crate::testing::files(&ctx.dirs.calendars);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let seen = runtime.block_on(async {
+            said(change(&ctx, args.clone()).await);
+            winter(&ctx).await
+        });
+        assert_eq!(
+            seen,
+            expect,
+            "{args}: {:?}",
+            crate::testing::files(&ctx.dirs.calendars)
+        );
+        ctx.step.journal().undo(None).unwrap();
+        assert_eq!(crate::testing::files(&ctx.dirs.calendars), before, "{args}");
+    }
+
+    #[test]
+    fn a_series_is_changed_by_its_own_times_when_the_occurrence_was_moved() {
+        check_series(
+            MOVED,
+            json!({"event": "yoga", "title": "Quiet", "series": "following"}),
+            &[
+                "Yoga 11-02T18:00-19:00",
+                "Yoga 11-09T18:00-19:00",
+                "Yoga 11-16T18:00-19:00",
+                "Quiet 11-23T19:00-21:00",
+                "Quiet 11-30T18:00-19:00",
+                "Quiet 12-07T18:00-19:00",
+            ],
+        );
+        check_series(
+            MOVED,
+            json!({"event": "yoga", "start": "eight pm", "series": "following"}),
+            &[
+                "Yoga 11-02T18:00-19:00",
+                "Yoga 11-09T18:00-19:00",
+                "Yoga 11-16T18:00-19:00",
+                "Yoga 11-23T20:00-22:00",
+                "Yoga 11-30T20:00-21:00",
+                "Yoga 12-07T20:00-21:00",
+            ],
+        );
+        check_series(
+            MOVED,
+            json!({"event": "yoga", "start": "eight pm", "series": "all"}),
+            &[
+                "Yoga 11-02T20:00-21:00",
+                "Yoga 11-09T20:00-21:00",
+                "Yoga 11-16T20:00-21:00",
+                "Yoga 11-23T20:00-22:00",
+                "Yoga 11-30T20:00-21:00",
+                "Yoga 12-07T20:00-21:00",
+            ],
+        );
+        // The series moves to where the occurrence is already; the weekday stays when it moves to earlier.
+        for (start, hours) in [("seven pm", "19:00-20:00"), ("five pm", "17:00-18:00")] {
+            let days = ["11-02", "11-09", "11-16", "11-23", "11-30", "12-07"];
+            let mut expect = days.map(|day| format!("Yoga {day}T{hours}"));
+            expect[3] = format!(
+                "Yoga 11-23T{}",
+                if start == "seven pm" {
+                    "19:00-21:00"
+                } else {
+                    "17:00-19:00"
+                }
+            );
+            check_series(
+                MOVED,
+                json!({"event": "yoga", "start": start, "series": "all"}),
+                &expect.each_ref().map(String::as_str),
+            );
+        }
+        // Only its length.
+        check_series(
+            MOVED,
+            json!({"event": "yoga", "end": "30 minutes", "series": "all"}),
+            &[
+                "Yoga 11-02T18:00-18:30",
+                "Yoga 11-09T18:00-18:30",
+                "Yoga 11-16T18:00-18:30",
+                "Yoga 11-23T19:00-19:30",
+                "Yoga 11-30T18:00-18:30",
+                "Yoga 12-07T18:00-18:30",
+            ],
+        );
+        // Another occurrence is named: the moved one stays where it is, and stays this one.
+        check_series(
+            MOVED,
+            json!({"event": "yoga", "when": "next monday", "start": "tuesday the 1st of december at eight pm", "title": "Quiet", "series": "all"}),
+            &[
+                "Quiet 11-03T20:00-21:00",
+                "Quiet 11-10T20:00-21:00",
+                "Quiet 11-17T20:00-21:00",
+                "Quiet 11-23T19:00-21:00",
+                "Quiet 12-01T20:00-21:00",
+                "Quiet 12-08T20:00-21:00",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_divided_series_keeps_each_date_once() {
+        let zone = ";TZID=Europe/Berlin:";
+        check_series(
+            &format!(
+                "SUMMARY:Yoga\nDTSTART{zone}20261102T180000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=6\nRDATE{zone}20261105T180000,20261203T180000"
+            ),
+            json!({"event": "yoga", "when": "next monday", "start": "seven pm", "series": "following"}),
+            &[
+                "Yoga 11-02T18:00-19:00",
+                "Yoga 11-05T18:00-19:00",
+                "Yoga 11-09T18:00-19:00",
+                "Yoga 11-16T18:00-19:00",
+                "Yoga 11-23T18:00-19:00",
+                "Yoga 11-30T19:00-20:00",
+                "Yoga 12-03T19:00-20:00",
+                "Yoga 12-07T19:00-20:00",
+            ],
+        );
+        // It happened 1091 times before, and two are left.
+        check_series(
+            "SUMMARY:Yoga\nDTSTART;TZID=Europe/Berlin:20060102T180000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=1093",
+            json!({"event": "yoga", "when": "next monday", "start": "seven pm", "series": "following"}),
+            &[
+                "Yoga 11-02T18:00-19:00",
+                "Yoga 11-09T18:00-19:00",
+                "Yoga 11-16T18:00-19:00",
+                "Yoga 11-23T18:00-19:00",
+                "Yoga 11-30T19:00-20:00",
+                "Yoga 12-07T19:00-20:00",
+            ],
+        );
     }
 
     #[tokio::test]

@@ -1,14 +1,23 @@
 //! Changes of events in the files of other programs: on their lines, so that everything that is not meant stays.
 
-use jiff::{SignedDuration, Span, Timestamp, Zoned, tz::TimeZone};
+mod points;
+mod rules;
 
-use super::{Event, moment, parse, rule};
+use std::path::Path;
+
+use jiff::{SignedDuration, Span, Zoned, tz::TimeZone};
+
+use self::{
+    points::{is_day, later, move_points, point, read_point, retain_points, shift, utc, zone_of},
+    rules::{counted, move_until, passed, starts_with, turn_days},
+};
+use super::{Event, parse};
 use crate::{
     contract::ToolError,
     system::{
-        journal::Step,
+        journal::{JournalError, Step},
         lines::{Bounds, Component, Document, Line, escape},
-        store,
+        store::{self, StoreError},
     },
 };
 
@@ -48,27 +57,56 @@ pub fn update(
     change: &Change,
     now: &Zoned,
 ) -> Result<(), ToolError> {
-    let mut rest = None;
+    if scope == Scope::Onwards && event.original.is_some() {
+        return update_onwards(step, event, change, now);
+    }
     step.edit(&event.path, CHANGE, |before| {
         let mut file = File::read(before, event, CHANGE)?;
-        rest = None;
         match scope {
-            _ if !file.repeats() => file.change_all(change, now)?,
-            Scope::One => file.change_one(change, now)?,
-            Scope::All => file.change_all(change, now)?,
-            // "From the first on" is all of them.
-            Scope::Onwards if file.is_first() => file.change_all(change, now)?,
-            Scope::Onwards => rest = Some(file.split(change, now)?),
+            Scope::One if file.repeats() => file.change_one(change, now)?,
+            _ => file.change_all(change, now)?,
         }
         file.written()
-    })?;
-    if let Some(rest) = rest {
-        let uid = super::write::new_uid(now);
-        let path = event.path.with_file_name(format!("{uid}.ics"));
-        let bytes = rest.with_uid(&uid);
-        step.create(&path, &bytes).map_err(|e| e.tool(CHANGE))?;
+    })
+}
+
+/// Changes an occurrence and those after it, which become a file of their own.
+fn update_onwards(step: &Step, event: &Event, change: &Change, now: &Zoned) -> Result<(), ToolError> {
+    let mut left = 3;
+    loop {
+        let before = store::read_bounded(&event.path, store::MAX_GUARDED).map_err(|e| e.tool(CHANGE))?;
+        let mut file = File::read(&before, event, CHANGE)?;
+        let result = if file.is_first() {
+            // "From the first on" is all of them.
+            file.change_all(change, now)?;
+            step.replace(&event.path, &before, &file.written()?)
+        } else {
+            let rest = file.split(change, now)?;
+            let uid = super::write::new_uid(now);
+            let path = event.path.with_file_name(format!("{uid}.ics"));
+            let tail = rest.with_uid(&uid);
+            write_both(step, (&path, &tail), (&event.path, &before, &file.written()?))
+        };
+        match result {
+            Err(JournalError::Store(StoreError::Changed(_))) if left > 1 => left -= 1,
+            result => return result.map_err(|e| e.tool(CHANGE)),
+        }
     }
-    Ok(())
+}
+
+/// Writes what follows, and only then ends the series before it: whatever stops this in between, no occurrence is lost,
+/// and what was written is taken away again.
+fn write_both(
+    step: &Step,
+    (path, tail): (&Path, &[u8]),
+    (head, before, after): (&Path, &[u8], &[u8]),
+) -> Result<(), JournalError> {
+    step.create(path, tail)?;
+    step.replace(head, before, after).inspect_err(|_| {
+        if let Err(error) = step.take_back() {
+            tracing::warn!(%error, "the following events stay in a file of their own, too");
+        }
+    })
 }
 
 /// Removes an event, or as much of its series as is meant.
@@ -202,8 +240,8 @@ impl<'a> File<'a> {
             is_day(like.as_ref()),
             &zones,
         ));
-        let time = (event.start.clone(), event.end.clone(), event.all_day);
-        place(&mut single, &time, event, &zones);
+        let end = single.get("DTEND").is_some().then_some(&event.end);
+        place(&mut single, &event.start, end, event.all_day, &zones);
         apply(&mut single, change, event, &zones, now);
         self.calendar()?.push(single);
         Ok(())
@@ -216,63 +254,95 @@ impl<'a> File<'a> {
             apply(self.master()?, change, event, &zones, now);
             return Ok(());
         }
-        let uid = event.uid.clone();
-        let mut own = change.clone();
-        if let Some((start, end, all_day)) = &change.time {
-            let by = shift(&event.start, start);
-            if *all_day != event.all_day {
-                return Err(ToolError::tell(
-                    "I cannot make a whole series all-day, or timed. Make a new one.",
-                ));
-            }
-            let length = end.duration_since(start);
-            let master = self.master()?;
-            turn_days(master, by)?;
-            let first = master
-                .get("DTSTART")
-                .and_then(|line| read_point(line, &zones, start));
-            let first = first.and_then(|first| later(&first, by));
-            let last = first.as_ref().and_then(|first| first.checked_add(length).ok());
-            own.time = first.zip(last).map(|(first, last)| (first, last, *all_day));
-            for component in self.calendar()?.components_mut().filter(|c| is_of(c, &uid)) {
-                move_points(
-                    component,
-                    &["EXDATE", "RDATE", "RECURRENCE-ID"],
-                    by,
-                    &zones,
-                    start,
-                );
-            }
+        let moved = self.moved(change)?;
+        let master = self.master()?;
+        let old = master.clone();
+        self.shift_master(&moved)?;
+        set_words(self.master()?, change);
+        touch(self.master()?, now);
+        let original = self.original();
+        for component in self.calendar()?.components_mut().filter(|c| is_of(c, &event.uid)) {
+            change_part(component, &old, change, &moved, (&original, &zones));
         }
-        apply(self.master()?, &own, event, &zones, now);
+        Ok(())
+    }
+
+    /// How far a change moves the series, seen from where the occurrence would be if nobody had moved it.
+    fn moved(&mut self, change: &Change) -> Result<Moved, ToolError> {
+        let (event, zones, original) = (self.event, self.zones.clone(), self.original());
+        let Some((start, end, all_day)) = &change.time else {
+            return Ok(Moved::default());
+        };
+        if *all_day != event.all_day {
+            return Err(ToolError::tell(
+                "I cannot make a whole series all-day, or timed. Make a new one.",
+            ));
+        }
+        let length = (!same_length(event, start, end, *all_day)).then(|| Length::of(start, end, *all_day));
+        // Only another length was asked for.
+        if length.is_some() && *start == event.start {
+            return Ok(Moved {
+                length,
+                ..Moved::default()
+            });
+        }
+        let zone = self
+            .master()?
+            .get("DTSTART")
+            .map(|line| zone_of(line, &zones, original.time_zone()));
+        let zone = zone.unwrap_or_else(|| original.time_zone().clone());
+        let day = |at: &Zoned| at.with_time_zone(zone.clone()).date();
+        Ok(Moved {
+            by: shift(&original, start),
+            days: day(&original)
+                .until(day(start))
+                .map_or(0, |span| i64::from(span.get_days())),
+            length,
+        })
+    }
+
+    /// Moves the beginning, the rule and the length of the series.
+    fn shift_master(&mut self, moved: &Moved) -> Result<(), ToolError> {
+        let (zones, original, all_day) = (self.zones.clone(), self.original(), self.event.all_day);
+        let master = self.master()?;
+        turn_days(master, moved.days)?;
+        move_until(master, moved, &zones, &original);
+        let first = master
+            .get("DTSTART")
+            .and_then(|line| read_point(line, &zones, &original));
+        if let Some(first) = first.and_then(|first| later(&first, moved.by))
+            && (!moved.by.is_zero() || moved.length.is_some())
+        {
+            let end = moved.length.and_then(|length| length.after(&first));
+            place(master, &first, end.as_ref(), all_day, &zones);
+        }
         Ok(())
     }
 
     /// Ends the series before the occurrence, and gives what follows as a series of its own.
     fn split(&mut self, change: &Change, now: &Zoned) -> Result<Rest, ToolError> {
         let (event, zones, original) = (self.event, self.zones.clone(), self.original());
-        let mut master = self.master()?.clone();
-        let passed = passed(&master, &zones, &original);
+        let moved = self.moved(change)?;
+        let old = self.master()?.clone();
+        let mut master = old.clone();
         let (later_ones, head) = (self.end_before(now)?, self.document.clone());
-        let time = change.time.clone();
-        let (start, end, all_day) = time.unwrap_or((event.start.clone(), event.end.clone(), event.all_day));
-        let by = shift(&original, &start);
-        turn_days(&mut master, by)?;
-        if let Some(rule) = master.get("RRULE").map(|line| line.value().to_owned()) {
-            master.set_value("RRULE", &counted(&rule, passed));
+        if let Some(rule) = master.get("RRULE").map(|line| line.value().to_owned())
+            && rule.to_uppercase().contains("COUNT=")
+        {
+            master.set_value("RRULE", &counted(&rule, passed(&old, &zones, &original)?));
         }
-        place(&mut master, &(start.clone(), end.clone(), all_day), event, &zones);
+        turn_days(&mut master, moved.days)?;
+        move_until(&mut master, &moved, &zones, &original);
+        retain_points(&mut master, "RDATE", &zones, &original, |at| *at >= original);
+        let start = later(&original, moved.by).unwrap_or_else(|| original.clone());
+        let end = moved.length.and_then(|length| length.after(&start));
+        place(&mut master, &start, end.as_ref(), event.all_day, &zones);
+        set_words(&mut master, change);
+        touch(&mut master, now);
         let mut parts = vec![master];
         parts.extend(later_ones);
         for part in &mut parts {
-            move_points(part, &["EXDATE", "RDATE", "RECURRENCE-ID"], by, &zones, &original);
-        }
-        let words = Change {
-            time: None,
-            ..change.clone()
-        };
-        if let Some(first) = parts.first_mut() {
-            apply(first, &words, event, &zones, now);
+            change_part(part, &old, change, &moved, (&original, &zones));
         }
         Ok(Rest {
             head,
@@ -381,6 +451,48 @@ fn is_of(component: &Component, uid: &str) -> bool {
             .eq(uid)
 }
 
+/// How far a series moves, and how long it lasts then; nothing stays as it is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    /// On the wall clock.
+    by: SignedDuration,
+    /// The same in days of the series' zone.
+    days: i64,
+    /// Only when another was asked for.
+    length: Option<Length>,
+}
+
+/// How long something lasts.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    /// Whole days, which clock changes make no shorter.
+    Days(SignedDuration),
+    Exact(SignedDuration),
+}
+
+impl Length {
+    fn of(start: &Zoned, end: &Zoned, all_day: bool) -> Length {
+        if all_day {
+            Length::Days(shift(start, end))
+        } else {
+            Length::Exact(start.duration_until(end))
+        }
+    }
+
+    fn after(self, start: &Zoned) -> Option<Zoned> {
+        match self {
+            Length::Days(length) => later(start, length),
+            Length::Exact(length) => start.checked_add(length).ok(),
+        }
+    }
+}
+
+/// Whether a time is as long as the event is, so that nobody asked for another length.
+fn same_length(event: &Event, start: &Zoned, end: &Zoned, all_day: bool) -> bool {
+    let exact = start.duration_until(end) == event.start.duration_until(&event.end);
+    all_day == event.all_day && (exact || all_day && shift(start, end) == shift(&event.start, &event.end))
+}
+
 /// Puts a change into a component and marks it as changed.
 fn apply(
     component: &mut Component,
@@ -389,38 +501,81 @@ fn apply(
     zones: &[(String, TimeZone)],
     now: &Zoned,
 ) {
-    if let Some(title) = &change.title {
-        component.set_value("SUMMARY", &escape(title));
-    }
-    if let Some(location) = &change.location {
-        component.set_value("LOCATION", &escape(location));
-    }
-    if let Some(time) = &change.time {
-        place(component, time, event, zones);
+    set_words(component, change);
+    if let Some((start, end, all_day)) = &change.time {
+        let end = (!same_length(event, start, end, *all_day)).then_some(end);
+        place(component, start, end, *all_day, zones);
     }
     touch(component, now);
 }
 
-/// Start and end, each as it was written before: in its zone, in UTC, floating, or as a day.
+fn set_words(component: &mut Component, change: &Change) {
+    for (name, text) in [("SUMMARY", &change.title), ("LOCATION", &change.location)] {
+        if let Some(text) = text {
+            component.set_value(name, &escape(text));
+        }
+    }
+}
+
+/// What a change of a series does to one of its components: what it leaves out, adds and replaces moves along. The
+/// occurrence that was named changes as its series does; others that were replaced keep their own time, and words that
+/// are not those of the series.
+fn change_part(
+    part: &mut Component,
+    old: &Component,
+    change: &Change,
+    moved: &Moved,
+    (original, zones): (&Zoned, &[(String, TimeZone)]),
+) {
+    let id = part
+        .get("RECURRENCE-ID")
+        .and_then(|line| read_point(line, zones, original));
+    if let Some(id) = id {
+        let named = id.timestamp() == original.timestamp();
+        for (name, text) in [("SUMMARY", &change.title), ("LOCATION", &change.location)] {
+            if let Some(text) = text
+                && (named || part.value(name) == old.value(name))
+            {
+                part.set_value(name, &escape(text));
+            }
+        }
+        if let Some((start, end, all_day)) = change.time.as_ref().filter(|_| named) {
+            let end = moved.length.is_some().then_some(end);
+            place(part, start, end, *all_day, zones);
+        }
+    }
+    move_points(
+        part,
+        &["EXDATE", "RDATE", "RECURRENCE-ID"],
+        moved.by,
+        zones,
+        original,
+    );
+}
+
+/// Start and end, each as it was written before: in its zone, in UTC, floating, or as a day. Without an end it lasts as
+/// long as before.
 fn place(
     component: &mut Component,
-    time: &(Zoned, Zoned, bool),
-    event: &Event,
+    start: &Zoned,
+    end: Option<&Zoned>,
+    all_day: bool,
     zones: &[(String, TimeZone)],
 ) {
-    let (start, end, all_day) = time;
     let like = component.get("DTSTART").cloned();
-    let end_like = component.get("DTEND").cloned().or_else(|| like.clone());
-    component.set(point("DTSTART", like.as_ref(), start, *all_day, zones));
-    let same_length =
-        start.duration_until(end) == event.start.duration_until(&event.end) && *all_day == event.all_day;
-    let has_end = component.get("DTEND").is_some();
-    if !has_end && same_length {
-        // A length, or none, stays what it is.
-        return;
+    let own_end = component.get("DTEND").cloned();
+    component.set(point("DTSTART", like.as_ref(), start, all_day, zones));
+    let own = || {
+        let from = read_point(like.as_ref()?, zones, start)?;
+        let to = read_point(own_end.as_ref()?, zones, start)?;
+        Length::of(&from, &to, all_day).after(start)
+    };
+    // A length, or none, stays what it is.
+    if let Some(end) = end.cloned().or_else(own) {
+        component.remove("DURATION");
+        let like = own_end.as_ref().or(like.as_ref());
+        component.set(point("DTEND", like, &end, all_day, zones));
     }
-    component.remove("DURATION");
-    component.set(point("DTEND", end_like.as_ref(), end, *all_day, zones));
 }
 
 /// Counts the revision up, as programs that synchronise expect.
@@ -435,208 +590,38 @@ fn touch(component: &mut Component, now: &Zoned) {
     }
 }
 
-fn utc(at: &Zoned) -> String {
-    at.timestamp().strftime("%Y%m%dT%H%M%SZ").to_string()
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
 
-/// A moment in the form of another line.
-fn point(name: &str, like: Option<&Line>, at: &Zoned, all_day: bool, zones: &[(String, TimeZone)]) -> Line {
-    if all_day {
-        return Line::new(name, &at.strftime("%Y%m%d").to_string()).with_param("VALUE", "DATE");
+    use super::*;
+    use crate::testing::{files, step};
+
+    #[test]
+    fn what_follows_is_taken_away_when_the_series_cannot_be_ended() {
+        let root = tempfile::tempdir().unwrap();
+        let step = step(root.path());
+        let folder = root.path().join("calendars/home");
+        fs::create_dir_all(&folder).unwrap();
+        let (head, tail) = (folder.join("head.ics"), folder.join("tail.ics"));
+        fs::write(&head, "changed since").unwrap();
+        let before = files(&folder);
+        let result = write_both(&step, (&tail, b"tail"), (&head, b"as it was read", b"ended"));
+        assert!(
+            matches!(result, Err(JournalError::Store(StoreError::Changed(_)))),
+            "{result:?}"
+        );
+        assert_eq!(files(&folder), before);
+        // And when what follows cannot be written, the series is not ended.
+        fs::write(&tail, "somebody else's").unwrap();
+        let before = files(&folder);
+        let result = write_both(&step, (&tail, b"tail"), (&head, b"changed since", b"ended"));
+        assert!(
+            matches!(result, Err(JournalError::Store(StoreError::Exists(_)))),
+            "{result:?}"
+        );
+        assert_eq!(files(&folder), before);
+        assert_eq!(step.journal().verify_invariants().unwrap(), [""; 0]);
+        assert!(step.journal().undo(None).is_err(), "nothing is left to undo");
     }
-    let wall = |at: &Zoned| at.strftime("%Y%m%dT%H%M%S").to_string();
-    let id = like.and_then(|line| line.param("TZID"));
-    if let Some((zone, id)) = id.and_then(|id| Some((moment::zone(&id, zones)?, id))) {
-        return Line::new(name, &wall(&at.with_time_zone(zone))).with_param("TZID", &id);
-    }
-    match like {
-        Some(line) if !line.value().ends_with('Z') && !is_day(Some(line)) => Line::new(name, &wall(at)),
-        _ => Line::new(name, &utc(at)),
-    }
-}
-
-fn is_day(line: Option<&Line>) -> bool {
-    line.is_some_and(|line| line.value().trim().len() == 8)
-}
-
-/// The moment of a line in the zone of `local`; its first where it has several.
-fn read_point(line: &Line, zones: &[(String, TimeZone)], local: &Zoned) -> Option<Zoned> {
-    read_value(line.value().split(',').next()?, line, zones, local)
-}
-
-fn read_value(value: &str, line: &Line, zones: &[(String, TimeZone)], local: &Zoned) -> Option<Zoned> {
-    let value = value.trim();
-    if value.len() == 8 {
-        let day = jiff::civil::Date::strptime("%Y%m%d", value).ok()?;
-        return crate::when::day_start(day, local.time_zone());
-    }
-    if let Some(civil) = value.strip_suffix('Z') {
-        let civil = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", civil).ok()?;
-        let at: Timestamp = civil.to_zoned(TimeZone::UTC).ok()?.timestamp();
-        return Some(at.to_zoned(local.time_zone().clone()));
-    }
-    let civil = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", value).ok()?;
-    let zone = line.param("TZID").and_then(|id| moment::zone(&id, zones));
-    let (at, _) = crate::when::in_zone(civil, zone.as_ref().unwrap_or(local.time_zone()))?;
-    Some(at.with_time_zone(local.time_zone().clone()))
-}
-
-/// How far wall clocks move: nine stays nine over a clock change.
-fn shift(from: &Zoned, to: &Zoned) -> SignedDuration {
-    from.datetime().duration_until(to.datetime())
-}
-
-fn later(at: &Zoned, by: SignedDuration) -> Option<Zoned> {
-    let civil = at.datetime().checked_add(by).ok()?;
-    crate::when::in_zone(civil, at.time_zone()).map(|(at, _)| at)
-}
-
-/// Moves the dates of some lines; one that cannot be read stays.
-fn move_points(
-    component: &mut Component,
-    names: &[&str],
-    by: SignedDuration,
-    zones: &[(String, TimeZone)],
-    local: &Zoned,
-) {
-    if by.is_zero() {
-        return;
-    }
-    for line in component
-        .lines_mut()
-        .filter(|line| names.iter().any(|name| line.is(name)))
-    {
-        let moved: Vec<String> = line
-            .value()
-            .split(',')
-            .map(|value| {
-                let at = read_value(value, line, zones, local).and_then(|at| later(&at, by));
-                at.map_or_else(
-                    || value.to_owned(),
-                    |at| {
-                        let all_day = value.trim().len() == 8;
-                        point("X", Some(line), &at, all_day, zones).value().to_owned()
-                    },
-                )
-            })
-            .collect();
-        line.set_value(&moved.join(","));
-    }
-}
-
-/// Keeps the dates of a list that `keep` wants.
-fn retain_points(
-    component: &mut Component,
-    name: &str,
-    zones: &[(String, TimeZone)],
-    local: &Zoned,
-    keep: impl Fn(&Zoned) -> bool,
-) {
-    for line in component.lines_mut().filter(|line| line.is(name)) {
-        let kept: Vec<String> = line
-            .value()
-            .split(',')
-            .filter(|value| read_value(value, line, zones, local).is_none_or(|at| keep(&at)))
-            .map(str::to_owned)
-            .collect();
-        line.set_value(&kept.join(","));
-    }
-    component.retain_lines(|line| !(line.is(name) && line.value().is_empty()));
-}
-
-/// Turns the weekdays of a rule when its series moves to other days.
-fn turn_days(component: &mut Component, by: SignedDuration) -> Result<(), ToolError> {
-    let days = by.as_secs().div_euclid(24 * 3600);
-    let Some(rule) = component.get("RRULE").map(|line| line.value().to_uppercase()) else {
-        return Ok(());
-    };
-    if days == 0 {
-        return Ok(());
-    }
-    let fixed = ["BYMONTHDAY=", "BYYEARDAY=", "BYWEEKNO=", "BYSETPOS=", "BYMONTH="];
-    let turned: Option<Vec<String>> = rule
-        .split(';')
-        .map(|part| {
-            if fixed.iter().any(|name| part.starts_with(name)) {
-                return None;
-            }
-            match part.strip_prefix("BYDAY=") {
-                Some(names) => {
-                    let names: Option<Vec<&str>> = names.split(',').map(|name| turned(name, days)).collect();
-                    Some(format!("BYDAY={}", names?.join(",")))
-                }
-                None => Some(part.to_owned()),
-            }
-        })
-        .collect();
-    let turned = turned.ok_or_else(|| {
-        ToolError::tell(
-            "I can only change the time of that series, not its days. Delete it and make a new one.",
-        )
-    })?;
-    component.set_value("RRULE", &turned.join(";"));
-    Ok(())
-}
-
-fn turned(name: &str, days: i64) -> Option<&'static str> {
-    const NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
-    let place = NAMES.iter().position(|n| *n == name.trim())?;
-    let turned = (i64::try_from(place).ok()? + days).rem_euclid(7);
-    NAMES.get(usize::try_from(turned).ok()?).copied()
-}
-
-/// How many times a series happens by its rule before a moment.
-fn passed(master: &Component, zones: &[(String, TimeZone)], before: &Zoned) -> usize {
-    let text = String::from_utf8_lossy(&Document::of(master.clone()).to_bytes()).into_owned();
-    let file = parse::parse(&format!("BEGIN:VCALENDAR\r\n{text}END:VCALENDAR\r\n"));
-    let components = file.calendars.iter().flat_map(|c| &c.components);
-    let rule = components
-        .flat_map(|c| &c.entries)
-        .flat_map(|e| &e.values)
-        .find_map(|value| match value {
-            calcard::icalendar::ICalendarValue::RecurrenceRule(rule) => Some(rule),
-            _ => None,
-        });
-    let Some((rule, line)) = rule.zip(master.get("DTSTART")) else {
-        return 0;
-    };
-    let zone = line.param("TZID").and_then(|id| moment::zone(&id, zones));
-    let zone = match (zone, line.value().ends_with('Z')) {
-        (_, true) => TimeZone::UTC,
-        (Some(zone), _) => zone,
-        (None, _) => before.time_zone().clone(),
-    };
-    let Some(begin) = read_point(line, zones, before) else {
-        return 0;
-    };
-    let wall = |at: &Zoned| at.with_time_zone(zone.clone()).datetime();
-    let stretch = rule::Stretch {
-        begin: wall(&begin),
-        all_day: is_day(Some(line)),
-        until: None,
-        after: wall(&begin),
-        before: wall(before),
-    };
-    rule::times(rule, &stretch).map_or(0, |(times, _)| times.len())
-}
-
-/// A rule whose COUNT is what is left of it.
-fn counted(rule: &str, passed: usize) -> String {
-    let parts: Vec<String> = rule
-        .split(';')
-        .map(
-            |part| match part.get(6..).and_then(|count| count.trim().parse::<usize>().ok()) {
-                Some(count) if starts_with(part, "COUNT=") => {
-                    format!("COUNT={}", count.saturating_sub(passed).max(1))
-                }
-                _ => part.to_owned(),
-            },
-        )
-        .collect();
-    parts.join(";")
-}
-
-fn starts_with(part: &str, name: &str) -> bool {
-    part.get(..name.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(name))
 }

@@ -44,6 +44,22 @@ pub struct Stretch {
 /// # Errors
 /// Why a rule is not followed: it is too large, too quick, or of another calendar than ours.
 pub fn times(rule: &ICalendarRecurrenceRule, stretch: &Stretch) -> Result<(Vec<DateTime>, bool), String> {
+    follow(rule, stretch, MAX_OCCURRENCES)
+}
+
+/// How many times a rule gives in a stretch; nothing when they are too many to be counted.
+pub fn count(rule: &ICalendarRecurrenceRule, stretch: &Stretch) -> Option<usize> {
+    match follow(rule, stretch, MAX_WORK) {
+        Ok((times, true)) => Some(times.len()),
+        _ => None,
+    }
+}
+
+fn follow(
+    rule: &ICalendarRecurrenceRule,
+    stretch: &Stretch,
+    most: usize,
+) -> Result<(Vec<DateTime>, bool), String> {
     refuse(rule)?;
     let plan = Plan::new(rule, stretch);
     let mut left = rule.count;
@@ -77,7 +93,7 @@ pub fn times(rule: &ICalendarRecurrenceRule, stretch: &Stretch) -> Result<(Vec<D
             if at >= stretch.after {
                 out.push(at);
             }
-            if out.len() >= MAX_OCCURRENCES {
+            if out.len() >= most {
                 return Ok((out, false));
             }
         }
