@@ -23,6 +23,8 @@ use crate::{
 
 /// As many people are noted down.
 const MAX_PEOPLE: usize = 50;
+/// As many events at the same time are named.
+const MAX_OVERLAPS: usize = 3;
 
 /// Makes events.
 pub struct This;
@@ -67,13 +69,13 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let event = resolve(args, ctx)?;
         let target = target(args, &ctx.dirs.calendars)?;
-        let overlap = overlap(&event, ctx)?;
+        let (overlap, _) = overlap(&event, ctx)?;
         Ok(format!("Add {}.{overlap}", described(&event, &target, ctx)))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let own = ctx.clone();
-        let (args, event, target, overlap) = tokio::task::spawn_blocking(move || {
+        let (args, event, target, (overlap, untrusted)) = tokio::task::spawn_blocking(move || {
             let event = resolve(&args, &own)?;
             let target = target(&args, &own.dirs.calendars)?;
             let overlap = overlap(&event, &own)?;
@@ -105,10 +107,11 @@ impl Tool for This {
         if let Some(rule) = &event.rule {
             data["repeats"] = json!(rule);
         }
-        Ok(Output::new(
-            format!("Added {said}.{}{overlap}", note(&args, ctx)),
-            data,
-        ))
+        let say = format!("Added {said}.{}{overlap}", note(&args, ctx));
+        Ok(Output {
+            untrusted,
+            ..Output::new(say, data)
+        })
     }
 }
 
@@ -324,17 +327,17 @@ fn before(said: &str, now: &Zoned) -> Result<Option<SignedDuration>, ToolError> 
     calendar::length(said.trim_start_matches("the "), now).map(Some)
 }
 
-/// What is in the calendar at that time already. It is said and does not stop anything: people do double-book.
-fn overlap(event: &NewEvent, ctx: &Ctx) -> Result<String, ToolError> {
+/// What is in the calendar at that time already. It is said and does not stop anything: people do double-book. And
+/// whether it quotes an invitation, whose words are its sender's.
+fn overlap(event: &NewEvent, ctx: &Ctx) -> Result<(String, bool), ToolError> {
     if event.all_day {
-        return Ok(String::new());
+        return Ok((String::new(), false));
     }
     let reading = calendar::events(&ctx.dirs.calendars, &event.start, &event.end)
         .map_err(|e| e.tool("read your calendar"))?;
-    let taken: Vec<String> = reading
-        .items
-        .iter()
-        .filter(|other| other.busy && !other.all_day)
+    let others = reading.items.iter().filter(|other| other.busy && !other.all_day);
+    let invited = others.clone().take(MAX_OVERLAPS).any(|other| other.invited);
+    let taken: Vec<String> = others
         .map(|other| {
             format!(
                 "{} at {}",
@@ -343,10 +346,11 @@ fn overlap(event: &NewEvent, ctx: &Ctx) -> Result<String, ToolError> {
             )
         })
         .collect();
-    Ok(match taken.is_empty() {
+    let said = match taken.is_empty() {
         true => String::new(),
-        false => format!(" It overlaps {}.", speech::some_of(&taken, 3)),
-    })
+        false => format!(" It overlaps {}.", speech::some_of(&taken, MAX_OVERLAPS)),
+    };
+    Ok((said, invited))
 }
 
 /// "Dentist tomorrow, 09:30 to 10:30, at Main Street, to Personal".
@@ -655,5 +659,30 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(found.data["found"], 1, "{}", found.data);
+    }
+
+    #[tokio::test]
+    async fn an_invitation_that_it_overlaps_is_marked() {
+        for (organizer, others) in [("", false), ("ORGANIZER:mailto:eve@example.org\n", true)] {
+            let root = tempfile::tempdir().unwrap();
+            let folder = root.path().join("calendars/personal");
+            fs::create_dir_all(&folder).unwrap();
+            let text = format!(
+                "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:i\nSUMMARY:Pitch\n{organizer}DTSTART:20261124T110000Z\nDURATION:PT1H\nEND:VEVENT\nEND:VCALENDAR\n"
+            );
+            fs::write(folder.join("i.ics"), text).unwrap();
+            let ctx = ctx(root.path());
+            let args = json!({"title": "Call", "start": "tomorrow at 12:30"});
+            let output = run("calendar.create_event", args, &ctx).await.unwrap();
+            assert!(
+                output.say.ends_with("It overlaps Pitch at 12:00."),
+                "{}",
+                output.say
+            );
+            assert_eq!(output.untrusted, others, "{organizer}");
+            let args = json!({"title": "Call", "start": "tomorrow at 16:00"});
+            let output = run("calendar.create_event", args, &ctx).await.unwrap();
+            assert!(!output.untrusted, "{}", output.say);
+        }
     }
 }

@@ -276,4 +276,22 @@ mod tests {
         }
         assert_eq!(files(&ctx.dirs.calendars), before);
     }
+
+    #[tokio::test]
+    async fn a_question_that_quotes_an_invitation_is_marked() {
+        let root = tempfile::tempdir().unwrap();
+        world(root.path());
+        let review = "SUMMARY:Review\nDTSTART:20261126T080000Z\nDURATION:PT1H";
+        put(root.path(), "own", review);
+        let ctx = ctx(root.path());
+        let ask = async |event: &str| run("calendar.delete_event", json!({"event": event}), &ctx).await;
+        let asked = ask("review").await;
+        assert!(
+            matches!(&asked, Err(ToolError::TellOthers(text)) if text.starts_with("Which one: Review")),
+            "{asked:?}"
+        );
+        // All of these are the person's own.
+        put(root.path(), "out", "SUMMARY:Review\nDTSTART:20261125T080000Z");
+        assert!(told(ask("review").await).starts_with("Which one: Review"));
+    }
 }

@@ -138,11 +138,12 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
         let nothing =
             args.title.is_none() && args.location.is_none() && args.start.is_none() && args.end.is_none();
         let what = calendar::spoken(&event, &ctx.now);
-        return Err(ToolError::tell(if nothing {
+        let text = if nothing {
             format!("What shall be different about {what}: its time, title or place?")
         } else {
             format!("{what} is like that already.")
-        }));
+        };
+        return Err(calendar::tell(text, [&event]));
     }
     Ok((event, change))
 }
@@ -665,6 +666,17 @@ mod tests {
             "{}",
             output.say
         );
+        for args in [
+            json!({"event": "review"}),
+            json!({"event": "review", "title": "Review"}),
+            json!({"event": "review", "start": "friday afternoon"}),
+        ] {
+            let result = change(&ctx, args.clone()).await;
+            assert!(
+                matches!(&result, Err(ToolError::TellOthers(text)) if text.contains("Review")),
+                "{args}: {result:?}"
+            );
+        }
         let text = told(change(&ctx, json!({"event": "opera", "title": "Ballet"})).await);
         assert!(text.contains("b.ics is broken in line 7"), "{text}");
         assert_eq!(

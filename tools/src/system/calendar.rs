@@ -31,7 +31,7 @@ pub use edit::{Change, Scope, remove, update};
 use index::Within;
 use moment::{Moment, Zones};
 pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
-pub use show::{is_about, read, shown};
+pub use show::{is_about, read, shown, tell};
 pub use write::{NewEvent, Person, create, new_uid, said_rule};
 
 /// More events than this in one answer are of no use to anybody.
@@ -175,11 +175,14 @@ pub fn count(collection: &Collection) -> usize {
 /// `Tell` that names the calendar which is read-only.
 pub fn writable(event: &Event) -> Result<(), crate::ToolError> {
     match event.path.parent() {
-        Some(folder) if vdir::is_read_only(folder) => Err(crate::ToolError::tell(format!(
-            "The calendar {} is read-only, so I cannot change {}.",
-            plain::one_line(&event.calendar, 60),
-            plain::one_line(&event.title, 80)
-        ))),
+        Some(folder) if vdir::is_read_only(folder) => {
+            let text = format!(
+                "The calendar {} is read-only, so I cannot change {}.",
+                plain::one_line(&event.calendar, 60),
+                plain::one_line(&event.title, 80)
+            );
+            Err(tell(text, [event]))
+        }
         _ => Ok(()),
     }
 }
@@ -255,8 +258,12 @@ fn each_file_of<T>(
             Err(error) => warnings.push(error.to_string()),
         }
     }
+    // Names of files and what is in them are the person's own, so they stay out of the usual log.
+    if !warnings.is_empty() {
+        tracing::warn!(count = warnings.len(), "entries were left out of the calendars");
+    }
     for warning in warnings.iter() {
-        tracing::warn!(%warning, "left out of a calendar");
+        tracing::debug!(%warning, "left out of a calendar");
     }
     out
 }

@@ -103,8 +103,8 @@ fn write_both(
 ) -> Result<(), JournalError> {
     step.create(path, tail)?;
     step.replace(head, before, after).inspect_err(|_| {
-        if let Err(error) = step.take_back() {
-            tracing::warn!(%error, "the following events stay in a file of their own, too");
+        if step.take_back().is_err() {
+            tracing::warn!("the following events stay in a file of their own, too");
         }
     })
 }

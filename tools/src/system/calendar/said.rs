@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, ToSpan, Zoned};
 
-use super::{Event, events};
+use super::{Event, events, tell};
 use crate::{
     contract::ToolError,
     system::{
@@ -194,7 +194,7 @@ pub fn moved(said: &str, event: &Event, now: &Zoned) -> Result<Moved, ToolError>
                 || plain.contains(['-', '/']);
             if !(exact || days && event.all_day) {
                 let title = plain::one_line(&event.title, 80);
-                return Err(ToolError::tell(format!("At what time exactly shall {title} be?")));
+                return Err(tell(format!("At what time exactly shall {title} be?"), [event]));
             }
             (Some(start), end, days)
         }
@@ -263,10 +263,11 @@ pub fn which(root: &Path, words: &str, said: Option<&str>, now: &Zoned) -> Resul
         ))),
         ref several => {
             let names: Vec<String> = several.iter().take(MAX_ASKED).map(|e| spoken(e, now)).collect();
-            Err(ToolError::tell(format!(
-                "Which one: {}?",
-                plain::listed(&names, "or")
-            )))
+            let asked = several.iter().take(MAX_ASKED).copied();
+            Err(tell(
+                format!("Which one: {}?", plain::listed(&names, "or")),
+                asked,
+            ))
         }
     }
 }

@@ -37,6 +37,15 @@ pub fn is_about(event: &Event, text: &str, ear: &Ear) -> bool {
             .is_some_and(|d| d.to_lowercase().contains(&text))
 }
 
+/// An error for the model or the person that quotes these events; an invitation's words are its sender's.
+pub fn tell<'a>(text: impl Into<String>, quoted: impl IntoIterator<Item = &'a Event>) -> ToolError {
+    if quoted.into_iter().any(|event| event.invited) {
+        ToolError::TellOthers(text.into())
+    } else {
+        ToolError::Tell(text.into())
+    }
+}
+
 /// What the model sees. `invited` marks words that somebody else may have written.
 pub fn shown(event: &Event) -> Value {
     let shape = if event.all_day {
