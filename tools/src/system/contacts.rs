@@ -12,10 +12,9 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
 };
 
-use super::{heard, store, watch::Tree};
+use super::{heard, stamp::Stamp, store, watch::Tree};
 use crate::contract::ToolError;
 pub use card::parse;
 pub use find::{Asked, birthdays, find, nobody, one, which};
@@ -31,9 +30,6 @@ const MAX_VALUES: usize = 10;
 /// Longest value, in characters; of a note.
 const MAX_TEXT: usize = 120;
 const MAX_NOTE: usize = 1000;
-/// A file that changed so short a time ago is read anew: the clock of a file system is coarse, and a second change
-/// within one tick would leave the same stamp.
-const SETTLED: Duration = Duration::from_millis(100);
 const BOUNDS: store::Bounds = store::Bounds {
     depth: 3,
     entries: 50_000,
@@ -185,8 +181,6 @@ struct Last {
     book: Book,
 }
 
-/// What a file looked like when it was read: device, inode, size, times of content and of status.
-type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 type Known = HashMap<PathBuf, (Stamp, Arc<Book>)>;
 
 /// Nothing while the file may still be changing; and whether it has only this name, under which it is watched.
@@ -194,24 +188,10 @@ fn stamp(path: &Path) -> (Option<Stamp>, bool) {
     let Ok(meta) = std::fs::metadata(path) else {
         return (None, false);
     };
-    let settled = || {
-        let changed = SystemTime::UNIX_EPOCH
-            .checked_add(Duration::from_secs(u64::try_from(meta.ctime()).ok()?))?
-            .checked_add(Duration::from_nanos(u64::try_from(meta.ctime_nsec()).ok()?))?;
-        let age = SystemTime::now().duration_since(changed).ok()?;
-        (age > SETTLED).then(|| {
-            (
-                meta.dev(),
-                meta.ino(),
-                meta.len(),
-                meta.mtime(),
-                meta.mtime_nsec(),
-                meta.ctime(),
-                meta.ctime_nsec(),
-            )
-        })
-    };
-    (settled(), meta.nlink() == 1)
+    (
+        Some(Stamp::of(&meta)).filter(Stamp::is_settled),
+        meta.nlink() == 1,
+    )
 }
 
 fn read_file(path: &Path) -> Book {

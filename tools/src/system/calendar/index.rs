@@ -11,13 +11,13 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, Mutex, PoisonError},
-    time::{Duration, SystemTime},
 };
 
 use jiff::{Timestamp, Zoned};
 
 use super::{Collection, alarm, parse, recur};
 use crate::system::{
+    stamp::Stamp,
     store::StoreError,
     vdir::MAX_FILES,
     watch::{News, Watch},
@@ -28,10 +28,6 @@ const MAX_FOLDERS: usize = 64;
 /// Text of the files that one folder keeps parsed, in bytes; parsed it takes some six times as much. Beyond it a file is
 /// parsed again whenever it is needed.
 const MAX_KEPT: u64 = 16 << 20;
-/// A file that was written this short a time before it was read may be written again within the same tick of the clock.
-const TICK: Duration = Duration::from_millis(100);
-/// The same where a file system counts in (two) seconds.
-const COARSE_TICK: Duration = Duration::from_secs(3);
 
 /// Files by path.
 pub type Files = Vec<(Arc<Path>, Arc<parse::File>)>;
@@ -61,15 +57,6 @@ struct Known {
     /// `None` for what cannot be read, and for what there is no room for.
     file: Option<Arc<parse::File>>,
     look: u64,
-}
-
-/// What changes when a file does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    length: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
 }
 
 /// From the first to the last moment at which a file's events may happen.
@@ -225,7 +212,7 @@ impl Folder {
         } else {
             self.drop_one(&name);
             let known = self.read(stamp, &folder.join(&name));
-            self.kept += known.file.as_ref().map_or(0, |_| stamp.length);
+            self.kept += known.file.as_ref().map_or(0, |_| stamp.length());
             self.files.insert(name, known);
         }
         meta.nlink() == 1
@@ -276,7 +263,7 @@ impl Folder {
             span,
             rings,
             trouble,
-            file: file.filter(|_| self.kept + stamp.length <= MAX_KEPT),
+            file: file.filter(|_| self.kept + stamp.length() <= MAX_KEPT),
             look: self.look,
         }
     }
@@ -299,32 +286,8 @@ impl Folder {
         if let Some(old) = self.files.remove(name)
             && old.file.is_some()
         {
-            self.kept = self.kept.saturating_sub(old.stamp.length);
+            self.kept = self.kept.saturating_sub(old.stamp.length());
         }
-    }
-}
-
-impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
-        Stamp {
-            inode: meta.ino(),
-            length: meta.len(),
-            written: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-
-    fn is_settled(&self) -> bool {
-        let tick = if self.changed.1 == 0 { COARSE_TICK } else { TICK };
-        let changed = u64::try_from(self.changed.0)
-            .ok()
-            .zip(u32::try_from(self.changed.1).ok());
-        changed.is_some_and(|(seconds, nanos)| {
-            let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
-            SystemTime::now()
-                .duration_since(changed)
-                .is_ok_and(|age| age > tick)
-        })
     }
 }
 

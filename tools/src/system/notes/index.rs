@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -17,6 +17,7 @@ use crate::{
     contract::ToolError,
     system::{
         heard::search::{Count, Search, Vocabulary},
+        stamp::Stamp,
         store,
         watch::Tree,
     },
@@ -24,9 +25,6 @@ use crate::{
 
 /// Counts of words that are kept, eight bytes each; what does not fit is read anew by every search.
 const MAX_COUNTS: usize = 4_000_000;
-/// Files that were written so short a time ago may be written again within the same tick of the clock, also of one that
-/// counts in seconds.
-const SETTLED: Duration = Duration::from_secs(3);
 
 /// All notes below a folder.
 #[derive(Default)]
@@ -49,9 +47,6 @@ struct File {
     /// Nothing before it was searched, and for what there is no room for.
     words: Option<Box<[Count]>>,
 }
-
-/// Device, inode, size, times of content and of status.
-type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
 impl Index {
     /// The notes of a folder as they are now.
@@ -155,7 +150,7 @@ impl Index {
             // A file that has another name elsewhere can be written there.
             alone &= meta.as_ref().is_some_and(|meta| meta.nlink() == 1);
             let modified = meta.as_ref().and_then(|meta| meta.modified().ok());
-            let stamp = meta.as_ref().and_then(stamp);
+            let stamp = meta.as_ref().map(Stamp::of).filter(Stamp::is_settled);
             self.files.push(match old.remove(&path) {
                 Some(known) if stamp.is_some() && known.stamp == stamp => known,
                 _ => File {
@@ -195,25 +190,4 @@ fn read(folder: &Path, file: &File, vocabulary: &mut Vocabulary) -> Option<(Note
 
 fn title(note: &Note) -> String {
     format!("{} {}", note.title, note.names.join(" "))
-}
-
-fn stamp(meta: &fs::Metadata) -> Option<Stamp> {
-    let changed = Duration::new(
-        u64::try_from(meta.ctime()).ok()?,
-        u32::try_from(meta.ctime_nsec()).ok()?,
-    );
-    let age = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH + changed)
-        .ok()?;
-    (age > SETTLED).then(|| {
-        (
-            meta.dev(),
-            meta.ino(),
-            meta.len(),
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.ctime(),
-            meta.ctime_nsec(),
-        )
-    })
 }
