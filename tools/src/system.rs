@@ -1,6 +1,7 @@
 //! What tools stand on: stores on open formats, each bounded and written atomically.
 
 pub mod store;
+pub mod stamp;
 pub mod watch;
 pub mod journal;
 pub mod plain;

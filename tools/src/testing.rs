@@ -40,6 +40,16 @@ pub async fn run(name: &str, args: Value, ctx: &Ctx) -> Result<Output, ToolError
     crate::find(name).unwrap().run(args, ctx).await
 }
 
+/// Puts an event with these lines into a calendar, as another program would.
+pub fn event(root: &Path, calendar: &str, name: &str, lines: &str) {
+    let folder = root.join("calendars").join(calendar);
+    fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:{name}\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n"
+    );
+    fs::write(folder.join(format!("{name}.ics")), text).unwrap();
+}
+
 /// What it says when it works.
 #[track_caller]
 pub fn said(result: Result<Output, ToolError>) -> String {

@@ -113,15 +113,10 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::testing::{ctx, files, run, said, told};
+    use crate::testing::{ctx, event, files, run, said, told};
 
     fn put(root: &Path, name: &str, lines: &str) {
-        let folder = root.join("calendars/work");
-        fs::create_dir_all(&folder).unwrap();
-        let text = format!(
-            "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:{name}\n{lines}\nX-FOREIGN:kept\nEND:VEVENT\nEND:VCALENDAR\n"
-        );
-        fs::write(folder.join(format!("{name}.ics")), text).unwrap();
+        event(root, "work", name, &format!("{lines}\nX-FOREIGN:kept"));
     }
 
     /// The context is of Monday 23 November 2026, 09:30 in Berlin.

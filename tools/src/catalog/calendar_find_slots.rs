@@ -340,18 +340,13 @@ fn data(slot: &Zoned, length: SignedDuration, zone: Option<&TimeZone>) -> Value 
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::path::Path;
 
     use super::*;
-    use crate::testing::{ctx, run, said, told};
+    use crate::testing::{ctx, event, run, said, told};
 
     fn put(root: &Path, name: &str, lines: &str) {
-        let folder = root.join("calendars/work");
-        fs::create_dir_all(&folder).unwrap();
-        let text = format!(
-            "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:{name}\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n"
-        );
-        fs::write(folder.join(format!("{name}.ics")), text).unwrap();
+        event(root, "work", name, lines);
     }
 
     /// The context is of Monday 23 November 2026, 09:30 in Berlin.
