@@ -13,6 +13,8 @@ const POINTS_BACK: &[&str] = &[
 #[derive(Debug, Clone)]
 pub struct Exchange {
     messages: Vec<Message>,
+    /// Whether it ended with a question to the person.
+    asked: bool,
 }
 
 impl Exchange {
@@ -20,6 +22,7 @@ impl Exchange {
     pub fn new(first: Message) -> Exchange {
         Exchange {
             messages: vec![first],
+            asked: false,
         }
     }
 
@@ -33,11 +36,6 @@ impl Exchange {
             let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
             words.any(|word| POINTS_BACK.contains(&word))
         })
-    }
-
-    /// Whether the turn ended with a question to the person.
-    fn asked(&self) -> bool {
-        matches!(self.messages.last(), Some(Message::Assistant(answer)) if answer.trim_end().ends_with('?'))
     }
 }
 
@@ -62,9 +60,12 @@ impl Conversation {
         }
     }
 
-    /// Ends the open turn with an answer.
-    pub fn close(&mut self, answer: String) {
-        self.add(Message::Assistant(answer));
+    /// Ends the open turn with an answer. It is kept as `remembered`, which may be less than what the person heard.
+    pub fn close(&mut self, heard: &str, remembered: String) {
+        self.add(Message::Assistant(remembered));
+        if let (true, Some(turn)) = (self.open, self.turns.last_mut()) {
+            turn.asked = heard.trim_end().ends_with('?');
+        }
         self.open = false;
     }
 
@@ -119,7 +120,7 @@ impl Conversation {
         let Some((now, before)) = self.turns.split_last() else {
             return Vec::new();
         };
-        let goes_on = now.points_back() || before.last().is_some_and(Exchange::asked);
+        let goes_on = now.points_back() || before.last().is_some_and(|last| last.asked);
         let from = if goes_on { 0 } else { before.len() };
         let messages = self.turns[from..].iter().flat_map(|t| &t.messages);
         messages
@@ -180,7 +181,7 @@ mod tests {
         };
         let mut talk = Conversation::default();
         talk.open(Exchange::new(user("remind me to call mom")));
-        talk.close(answer.into());
+        talk.close(answer, "I read it out.".into());
         talk.open(Exchange::new(user(now)));
         let heard = talk.heard();
         assert_eq!(heard.last(), Some(&now));
