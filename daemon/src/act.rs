@@ -145,6 +145,10 @@ fn panicked(entry: &Entry) -> Outcome {
     Outcome::Broken(words::broken("do that"))
 }
 
+/// Whoever leaves waits so long for writes that have begun: they are short, and this is for a disk that hangs. Session
+/// managers kill what takes longer to leave than 90 s.
+const LAST_WORD: Duration = Duration::from_secs(60);
+
 /// How many writes have begun and are not finished.
 static WRITES: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
 
@@ -170,13 +174,8 @@ impl Drop for Writing {
 pub async fn finish_writes() -> bool {
     let mut writes = WRITES.subscribe();
     let writing = *writes.borrow_and_update() > 0;
-    // Each ends by its tool's own time-out; this bound is for one that blocks its thread.
-    let longest = tools::ALL.iter().map(|tool| tool.timeout).max();
     let finished = writes.wait_for(|open| *open == 0);
-    if tokio::time::timeout(longest.unwrap_or_default(), finished)
-        .await
-        .is_err()
-    {
+    if tokio::time::timeout(LAST_WORD, finished).await.is_err() {
         tracing::error!("a write does not come to an end");
     }
     writing

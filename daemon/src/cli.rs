@@ -23,7 +23,7 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{agent::Ending, reply::say_aside};
+use crate::{act::finish_writes, agent::Ending, reply::say_aside};
 use app::App;
 
 /// A voice assistant that stays on this machine.
@@ -207,13 +207,16 @@ pub fn main() -> ExitCode {
         }
     };
     let code = runtime.block_on(async {
-        match run(cli).await {
+        let code = match run(cli).await {
             Ok(code) => code,
             Err(error) => {
                 say_aside(&format!("tiro: {error:#}"));
                 ExitCode::FAILURE
             }
-        }
+        };
+        // One that takes longer than it should is not left half done.
+        finish_writes().await;
+        code
     });
     // A thread that still waits for a line of input would keep the process alive.
     runtime.shutdown_background();

@@ -69,7 +69,5 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         ),
     };
     say_aside(&text);
-    // One that takes longer than it should is not left half done.
-    finish_writes().await;
     Ok(exit_code(end))
 }
