@@ -39,8 +39,8 @@ type Wanted = oneshot::Sender<anyhow::Result<Line>>;
 /// Writes a line above the prompt, whatever the person has typed there.
 type Aside = Box<dyn FnMut(&str) + Send>;
 
-/// Reads lines and answers them until Ctrl-D; what rings meanwhile is shown between them. Ctrl-C while an answer is on its way stops it; without a prompt,
-/// which takes Ctrl-C itself, Ctrl-C between two answers leaves.
+/// Reads lines and answers them until Ctrl-D; what rings meanwhile is shown between them. Ctrl-C while an answer is on
+/// its way stops it; without a prompt, which takes Ctrl-C itself, Ctrl-C between two answers leaves.
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let mut partner = Partner::find(app).await?;
     let prompt = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
