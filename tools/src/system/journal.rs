@@ -5,11 +5,15 @@
 //! change the file. So after a kill at any moment the file shows which side of the write it is on, and [`Journal`]
 //! settles the step when it is next opened. Undo compares before it writes: what something else changed since is
 //! refused, never overwritten.
+//!
+//! What is too large to be kept as bytes, and whole folders, are moved: to another name, to the trash, or from the
+//! temporary name under which a copy was made.
 
 mod table;
 mod undo;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -24,7 +28,7 @@ use serde::Serialize;
 
 use super::store::{self, MAX_GUARDED, StoreError, Turn};
 use crate::contract::ToolError;
-use table::{Change, Table};
+use table::{Change, Content, Move, Table};
 pub use undo::Undone;
 
 /// Said when the latest step cannot be undone.
@@ -327,6 +331,63 @@ impl Step {
         self.write(path, Some(before), None)
     }
 
+    /// Moves a file or folder to a name that must be free, on the same disk. A step names what it moves only once.
+    ///
+    /// # Errors
+    /// `Missing`, `Exists`; else as [`store::rename_new`].
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), JournalError> {
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|e| StoreError::of(path, e));
+        let change = Change::Move(Move {
+            from: absolute(from)?,
+            to: absolute(to)?,
+            mark: None,
+        });
+        self.inner.journal.open()?;
+        let _turn = Turn::take(&self.inner.journal.shared.state)?;
+        self.make(&change)
+    }
+
+    /// Makes a file or folder that may be large: `build` makes it under the temporary name that it is given, which is
+    /// on the same disk, and then it goes to its place, which must be free. Undoing removes it, unless something else
+    /// changed it since. Others may write while it is being made.
+    ///
+    /// # Errors
+    /// What `build` says, and then nothing is left of it; `Exists`; else as [`store::rename_new`].
+    pub fn place(
+        &self,
+        path: &Path,
+        build: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), JournalError> {
+        let inner = &self.inner;
+        let to = std::path::absolute(path).map_err(|e| StoreError::of(path, e))?;
+        let from = store::temporary_beside(&to);
+        if fs::symlink_metadata(&to).is_ok() {
+            return Err(StoreError::Exists(to).into());
+        }
+        inner.journal.open()?;
+        let change = Change::Move(Move {
+            from: from.clone(),
+            to: to.clone(),
+            mark: None,
+        });
+        let row = {
+            let _turn = Turn::take(&inner.journal.shared.state)?;
+            self.intend(&change)?
+        };
+        let built = build(&from).and_then(|()| store::mark_of(&from));
+        let placed = built.map_err(JournalError::from).and_then(|mark| {
+            inner.journal.with(|table| Ok(table.mark(row, &mark)?))?;
+            let _turn = Turn::take(&inner.journal.shared.state)?;
+            undo::apply(&change)
+        });
+        placed.inspect_err(|_| {
+            if let Err(error) = store::discard(&from) {
+                tracing::warn!(%error, "half of a copy stays");
+            }
+            self.withdraw(row);
+        })
+    }
+
     /// Reads a file, lets `edit` make the new content of what is there, and replaces it. When another program writes
     /// in between, the edit is made anew from what it wrote, at most three times: so its change and ours both stay.
     ///
@@ -397,29 +458,40 @@ impl Step {
         }
         inner.journal.open()?;
         let _turn = Turn::take(&shared.state)?;
-        let change = Change {
+        let change = Change::Content(Content {
             path: std::path::absolute(path).map_err(|e| StoreError::of(path, e))?,
             before: before.map(<[u8]>::to_vec),
             after: after.map(<[u8]>::to_vec),
             mode: undo::mode(path),
-        };
+        });
+        self.make(&change)
+    }
+
+    /// Writes down what is about to be done, and does it. The caller has the turn.
+    fn make(&self, change: &Change) -> Result<(), JournalError> {
+        let row = self.intend(change)?;
+        // The intent of what did not happen goes; if it cannot, the next opening settles it.
+        undo::apply(change).inspect_err(|_| self.withdraw(row))
+    }
+
+    fn intend(&self, change: &Change) -> Result<i64, JournalError> {
+        let inner = &self.inner;
         let mut guard = inner.journal.table()?;
         let Some(Opened { table, .. }) = guard.as_mut() else {
             return Err(JournalError::Nothing);
         };
         let mut id = inner.id.load(Ordering::Acquire);
         if id == 0 {
-            id = table.begin(&inner.tool, (shared.clock)())?;
+            id = table.begin(&inner.tool, (inner.journal.shared.clock)())?;
             inner.id.store(id, Ordering::Release);
         }
-        let row = table.intend(id, &change)?;
-        undo::apply(&change).inspect_err(|_| {
-            // The intent of what did not happen goes; if it cannot, the next opening settles it.
-            if let Err(error) = table.withdraw(row) {
-                tracing::warn!(%error, "an intent stays in the journal");
-            }
-        })?;
-        Ok(())
+        Ok(table.intend(id, change)?)
+    }
+
+    fn withdraw(&self, row: i64) {
+        if let Err(error) = self.inner.journal.with(|table| Ok(table.withdraw(row)?)) {
+            tracing::warn!(%error, "an intent stays in the journal");
+        }
     }
 }
 

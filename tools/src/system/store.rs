@@ -3,6 +3,7 @@
 //! Tools change the person's files through `journal::Step` only, which stands on `guard`.
 
 mod guard;
+mod place;
 
 use std::{
     fs::{self, File},
@@ -14,6 +15,7 @@ use std::{
 use super::plain;
 use crate::contract::ToolError;
 pub use guard::{MAX_GUARDED, Turn, remove_known, replace_known};
+pub use place::{discard, is_temporary, mark_of, rename_new, temporary_beside};
 
 /// Why a file could not be read or written. Every variant names the file.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use super::{BUSY, JournalError, Past, Retention, SYNC, Said};
 use crate::system::store::StoreError;
 
 /// What `PRAGMA user_version` says; a higher one was written by a newer Tiro.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const SCHEMA: &str = "
     CREATE TABLE step (
@@ -37,10 +37,19 @@ const SCHEMA: &str = "
         path BLOB NOT NULL,
         before BLOB,
         after BLOB,
-        mode INTEGER
+        mode INTEGER,
+        origin BLOB,
+        mark TEXT
     ) STRICT;
     CREATE INDEX change_of_step ON change (step);
-    PRAGMA user_version = 1;
+    PRAGMA user_version = 2;
+";
+
+/// What the first version lacked: nothing was moved then.
+const FROM_1: &str = "
+    ALTER TABLE change ADD COLUMN origin BLOB;
+    ALTER TABLE change ADD COLUMN mark TEXT;
+    PRAGMA user_version = 2;
 ";
 
 /// How far a step is. The numbers are on disk.
@@ -58,14 +67,33 @@ pub enum State {
     Beyond = 4,
 }
 
+/// One thing that a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A file gets another content.
+    Content(Content),
+    /// A file or folder gets another place.
+    Move(Move),
+}
+
 /// One file before and after; `None` is a file that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct Content {
     pub path: PathBuf,
     pub before: Option<Vec<u8>>,
     pub after: Option<Vec<u8>>,
     /// Permissions of the file before.
     pub mode: Option<u32>,
+}
+
+/// A file or folder that goes from one place to another. What comes from a temporary name was made there; undoing moves
+/// it back to that name, and then it is removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    pub from: PathBuf,
+    pub to: PathBuf,
+    /// What was made, in short: it is only removed while it is still that.
+    pub mark: Option<String>,
 }
 
 /// A step, without its changes.
@@ -134,6 +162,7 @@ impl Table {
         let version: i64 = made.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match version {
             0 => made.execute_batch(SCHEMA)?,
+            1 => made.execute_batch(FROM_1)?,
             VERSION => {}
             newer => {
                 let newer = format!("version {newer}, written by a newer Tiro");
@@ -164,6 +193,13 @@ impl Table {
         }
         begun.commit()?;
         Ok(step)
+    }
+
+    /// Says what was made, once it is.
+    pub fn mark(&mut self, change: i64, mark: &str) -> rusqlite::Result<()> {
+        self.db
+            .execute("UPDATE change SET mark = ?2 WHERE id = ?1", params![change, mark])?;
+        Ok(())
     }
 
     /// Takes an intent back.
@@ -279,16 +315,24 @@ impl Table {
 
     /// The changes of a step in the order in which they were made, with their numbers.
     pub fn changes(&mut self, step: i64) -> rusqlite::Result<Vec<(i64, Change)>> {
-        let sql = "SELECT id, path, before, after, mode FROM change WHERE step = ?1 ORDER BY id";
+        let sql =
+            "SELECT id, path, before, after, mode, origin, mark FROM change WHERE step = ?1 ORDER BY id";
+        let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
         self.db
             .prepare_cached(sql)?
             .query_map([step], |row| {
-                let path: Vec<u8> = row.get(1)?;
-                let change = Change {
-                    path: PathBuf::from(OsStr::from_bytes(&path)),
-                    before: row.get(2)?,
-                    after: row.get(3)?,
-                    mode: row.get(4)?,
+                let change = match row.get::<_, Option<Vec<u8>>>(5)? {
+                    Some(origin) => Change::Move(Move {
+                        from: path(origin),
+                        to: path(row.get(1)?),
+                        mark: row.get(6)?,
+                    }),
+                    None => Change::Content(Content {
+                        path: path(row.get(1)?),
+                        before: row.get(2)?,
+                        after: row.get(3)?,
+                        mode: row.get(4)?,
+                    }),
                 };
                 Ok((row.get(0)?, change))
             })?
@@ -397,14 +441,25 @@ fn set_state(db: &Connection, step: i64, state: State) -> rusqlite::Result<()> {
 }
 
 fn intend(db: &Connection, step: i64, change: &Change) -> rusqlite::Result<i64> {
-    db.prepare_cached("INSERT INTO change (step, path, before, after, mode) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .insert(params![
-            step,
-            change.path.as_os_str().as_bytes(),
-            change.before,
-            change.after,
-            change.mode
-        ])
+    let columns = "INSERT INTO change (step, path, before, after, mode, origin, mark)";
+    let mut row = db.prepare_cached(&format!("{columns} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"))?;
+    match change {
+        Change::Content(Content {
+            path,
+            before,
+            after,
+            mode,
+        }) => {
+            let nothing = None::<&str>;
+            let path = path.as_os_str().as_bytes();
+            row.insert(params![step, path, before, after, mode, nothing, nothing])
+        }
+        Change::Move(Move { from, to, mark }) => {
+            let nothing = None::<&[u8]>;
+            let (from, to) = (from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
+            row.insert(params![step, to, nothing, nothing, None::<u32>, from, mark])
+        }
+    }
 }
 
 const HEAD: &str = "SELECT id, at, tool, say, others, owner, undoes, state FROM step";

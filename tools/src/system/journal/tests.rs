@@ -332,6 +332,100 @@ fn a_broken_journal_is_put_aside_and_a_newer_one_is_left_alone() {
     assert!(error.contains("newer Tiro"), "{error}");
 }
 
+#[test]
+fn what_was_moved_goes_back_and_overwrites_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    let journal = journal(root.path());
+    fs::create_dir_all(at("f/sub")).unwrap();
+    fs::write(at("f/sub/a"), "1").unwrap();
+    write(&journal, "moved f", |step| step.rename(&at("f"), &at("new/g")));
+    write(&journal, "moved a", |step| {
+        step.rename(&at("new/g/sub/a"), &at("a"))
+    });
+    assert!(!at("f").exists() && at("a").exists());
+    // It may have been changed since: its place is what is undone.
+    fs::write(at("a"), "22").unwrap();
+    journal.undo(None).unwrap();
+    assert_eq!(fs::read_to_string(at("new/g/sub/a")).unwrap(), "22");
+    fs::write(at("f"), "theirs").unwrap();
+    let error = journal.undo(None).unwrap_err();
+    assert!(
+        matches!(&error, JournalError::Since { path, .. } if *path == at("f")),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(at("f")).unwrap(), "theirs");
+    let step = journal.step("files.move");
+    for (from, expect) in [("new/g", "is there already"), ("none", "is not there")] {
+        let error = step.rename(&at(from), &at("f")).unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+    }
+    drop(step);
+    assert_eq!(journal.history(10).unwrap().len(), 2, "what failed left no trace");
+    sound(&journal);
+}
+
+#[test]
+fn what_was_made_goes_again_unless_it_was_changed() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    let journal = journal(root.path());
+    let folder = |temporary: &Path| {
+        fs::create_dir(temporary).unwrap();
+        fs::write(temporary.join("a"), "1").unwrap();
+        Ok(())
+    };
+    let make = || write(&journal, "made f", |step| step.place(&at("f"), folder));
+    make();
+    assert!(matches!(
+        journal.step("t").place(&at("f"), folder),
+        Err(JournalError::Store(StoreError::Exists(_)))
+    ));
+    journal.undo(None).unwrap();
+    make();
+    fs::write(at("f/b"), "theirs").unwrap();
+    assert!(matches!(journal.undo(None), Err(JournalError::Since { path, .. }) if path == at("f")));
+    assert_eq!(fs::read_to_string(at("f/b")).unwrap(), "theirs");
+    // What fails leaves nothing, neither half of it nor a trace.
+    let fails = |temporary: &Path| {
+        folder(temporary)?;
+        Err(StoreError::Full(temporary.to_owned()))
+    };
+    assert!(journal.step("t").place(&at("g"), fails).is_err());
+    let mut names: Vec<_> = fs::read_dir(root.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["f", "state"]);
+    assert_eq!(journal.history(10).unwrap().len(), 2);
+    sound(&journal);
+}
+
+#[test]
+fn a_journal_of_the_first_version_is_read_on() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a");
+    let first = journal(root.path());
+    write(&first, "made a", |step| step.create(&path, b"1"));
+    drop(first);
+    let table = rusqlite::Connection::open(root.path().join("state").join(FILE)).unwrap();
+    table
+        .execute_batch(
+            "ALTER TABLE change DROP COLUMN origin; ALTER TABLE change DROP COLUMN mark; PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    drop(table);
+    let later = journal(root.path());
+    write(&later, "moved a", |step| {
+        step.rename(&path, &root.path().join("b"))
+    });
+    later.undo(None).unwrap();
+    later.undo(None).unwrap();
+    assert!(!path.exists());
+    sound(&later);
+}
+
 /// A file, what it held before, and after.
 type Edit = (u8, Option<Vec<u8>>, Option<Vec<u8>>);
 
@@ -453,6 +547,21 @@ fn victim_writes_until_it_is_killed() {
                 (Ok(before), _) => step.replace(&path, &before, &new).unwrap(),
                 (Err(_), _) => step.create(&path, &new).unwrap(),
             }
+        }
+        drop(step);
+        let step = journal.step("test.move");
+        // Names of their own: what a content is written back to has another time, and then it is not removed again.
+        let mut pick = || root.join("files").join(format!("m{}", next(8)));
+        let (from, to) = (pick(), pick());
+        match (from.exists(), to.exists()) {
+            (true, false) => step.rename(&from, &to).unwrap(),
+            (false, false) => {
+                let new = whole(next(u64::MAX), next(4000) as usize);
+                let build =
+                    |temporary: &Path| fs::write(temporary, &new).map_err(|e| StoreError::of(temporary, e));
+                step.place(&to, build).unwrap();
+            }
+            _ => {}
         }
         drop(step);
         if next(5) == 0 {

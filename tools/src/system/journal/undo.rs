@@ -16,9 +16,22 @@ use serde::Serialize;
 
 use super::{
     JournalError,
-    table::{Change, Head, Table, own_pid},
+    table::{Change, Content, Head, Move, Table, own_pid},
 };
 use crate::system::store::{self, MAX_GUARDED, StoreError, Turn};
+
+/// On which side of a change the disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// It was not made.
+    Before,
+    /// It was made.
+    After,
+    /// Both sides are the same.
+    Either,
+    /// Something else changed it since.
+    Neither,
+}
 
 /// A step that was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,13 +65,13 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
     let changes = table.changes(head.id)?.into_iter().map(|(_, change)| change);
     let backwards = inverse(changes.collect());
     for change in &backwards {
-        let is_as_left = match current(&change.path) {
-            Ok(now) => now == change.before,
+        let is_as_left = match side(change) {
+            Ok(side) => matches!(side, Side::Before | Side::Either),
             // It was no folder and not as large when Tiro left it.
             Err(StoreError::NotAFile(_) | StoreError::TooBig { .. }) => false,
             Err(error) => return Err(error.into()),
         };
-        if !is_as_left {
+        if !is_as_left || !is_what_was_made(change) {
             // Else the same step would be refused for ever, and nothing older could be reached by "undo that".
             let passed = id.is_none();
             if passed {
@@ -66,7 +79,7 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
             }
             return Err(JournalError::Since {
                 what,
-                path: change.path.clone(),
+                path: place(change).to_owned(),
                 passed,
             });
         }
@@ -84,7 +97,7 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
         tool: head.tool,
         say: head.say,
         others: head.others,
-        files: backwards.into_iter().map(|change| change.path).collect(),
+        files: backwards.iter().map(|change| place(change).to_owned()).collect(),
     })
 }
 
@@ -92,10 +105,10 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
 /// step, which the next opening finishes.
 fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalError) -> JournalError {
     for change in changes.iter().rev() {
-        let Ok(now) = current(&change.path) else {
+        let Ok(side) = side(change) else {
             return error;
         };
-        if now == change.after && now != change.before && apply(&reversed(change)).is_err() {
+        if side == Side::After && apply(&reversed(change)).is_err() {
             return error;
         }
     }
@@ -112,7 +125,7 @@ fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalEr
 /// Puts back what an unfinished step has changed, the last first, and strikes it out. The caller has the turn.
 pub fn take_back(table: &mut Table, step: i64) -> Result<(), JournalError> {
     for (row, change) in table.changes(step)?.into_iter().rev() {
-        if current(&change.path)? == change.after {
+        if matches!(side(&change)?, Side::After | Side::Either) {
             apply(&reversed(&change))?;
             table.withdraw(row)?;
         }
@@ -157,12 +170,11 @@ fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
     match head.undoes {
         Some(undone) => {
             for (row, change) in changes {
-                let now = current(&change.path)?;
-                if now == change.before && now != change.after {
-                    apply(&change)?;
-                } else if now != change.after {
+                match side(&change)? {
+                    Side::Before => apply(&change)?,
+                    Side::After | Side::Either => discard_temporary(&change)?,
                     // Something else wrote there since; its version stays.
-                    table.withdraw(row)?;
+                    Side::Neither => table.withdraw(row)?,
                 }
             }
             let what = head.say.unwrap_or(head.tool);
@@ -170,11 +182,11 @@ fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
         }
         None => {
             // Writes come one after the other, so only the last can be missing.
-            if let Some((row, last)) = changes.last() {
-                let now = current(&last.path)?;
-                if now == last.before && now != last.after {
-                    table.withdraw(*row)?;
-                }
+            if let Some((row, last)) = changes.last()
+                && (side(last)? == Side::Before || !is_begun(last))
+            {
+                discard_temporary(&reversed(last))?;
+                table.withdraw(*row)?;
             }
             table.close(head.id, None)?;
         }
@@ -184,6 +196,16 @@ fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
 
 /// Makes a change if the file is as it was before.
 pub fn apply(change: &Change) -> Result<(), JournalError> {
+    let change = match change {
+        Change::Content(content) => content,
+        Change::Move(Move { from, to, .. }) => {
+            if let Some(folder) = to.parent() {
+                store::make_folder(folder)?;
+            }
+            store::rename_new(from, to)?;
+            return discard_temporary(change);
+        }
+    };
     let path = &change.path;
     match (&change.before, &change.after) {
         (None, Some(after)) => {
@@ -203,6 +225,68 @@ pub fn apply(change: &Change) -> Result<(), JournalError> {
     Ok(())
 }
 
+/// Whether a thing that was made for its place is there at all, under either of its names.
+fn is_begun(change: &Change) -> bool {
+    match change {
+        Change::Content(_) => true,
+        Change::Move(Move { from, to, .. }) => exists(from) || exists(to),
+    }
+}
+
+/// Removes for good what has gone back to the temporary name under which it was made.
+fn discard_temporary(change: &Change) -> Result<(), JournalError> {
+    if let Change::Move(Move { to, .. }) = change
+        && store::is_temporary(to)
+    {
+        store::discard(to)?;
+    }
+    Ok(())
+}
+
+/// Whether what is to be removed is still what was made.
+fn is_what_was_made(change: &Change) -> bool {
+    match change {
+        Change::Move(Move { from, to, mark }) if store::is_temporary(to) => {
+            mark.is_some() && store::mark_of(from).ok() == *mark
+        }
+        _ => true,
+    }
+}
+
+fn side(change: &Change) -> Result<Side, StoreError> {
+    let (before, after) = match change {
+        Change::Content(Content {
+            path, before, after, ..
+        }) => {
+            let now = current(path)?;
+            (now == *before, now == *after)
+        }
+        Change::Move(Move { from, to, .. }) => {
+            let (from, to) = (exists(from), exists(to));
+            (from && !to, to && !from)
+        }
+    };
+    Ok(match (before, after) {
+        (true, false) => Side::Before,
+        (false, true) => Side::After,
+        (true, true) => Side::Either,
+        (false, false) => Side::Neither,
+    })
+}
+
+/// Where the person sees the change: never under a temporary name.
+fn place(change: &Change) -> &Path {
+    match change {
+        Change::Content(content) => &content.path,
+        Change::Move(Move { from, to, .. }) if store::is_temporary(to) => from,
+        Change::Move(Move { to, .. }) => to,
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// The permissions of a file that is there.
 pub fn mode(path: &Path) -> Option<u32> {
     let meta = fs::symlink_metadata(path).ok()?;
@@ -214,23 +298,34 @@ fn inverse(changes: Vec<Change>) -> Vec<Change> {
     let mut backwards: Vec<Change> = Vec::new();
     for change in changes.into_iter().rev() {
         let reversed = reversed(&change);
-        match backwards.iter_mut().find(|known| known.path == change.path) {
-            Some(known) => {
-                known.after = reversed.after;
-                known.mode = reversed.mode;
-            }
-            None => backwards.push(reversed),
+        if let Change::Content(new) = &reversed
+            && let Some(known) = backwards.iter_mut().find_map(|known| match known {
+                Change::Content(known) if known.path == new.path => Some(known),
+                _ => None,
+            })
+        {
+            known.after = new.after.clone();
+            known.mode = new.mode;
+            continue;
         }
+        backwards.push(reversed);
     }
     backwards
 }
 
 fn reversed(change: &Change) -> Change {
-    Change {
-        path: change.path.clone(),
-        before: change.after.clone(),
-        after: change.before.clone(),
-        mode: change.mode,
+    match change {
+        Change::Content(content) => Change::Content(Content {
+            path: content.path.clone(),
+            before: content.after.clone(),
+            after: content.before.clone(),
+            mode: content.mode,
+        }),
+        Change::Move(Move { from, to, mark }) => Change::Move(Move {
+            from: to.clone(),
+            to: from.clone(),
+            mark: mark.clone(),
+        }),
     }
 }
 
@@ -264,13 +359,17 @@ fn is_alive(head: &Head) -> bool {
 /// Removes temporary files that a kill left beside these. One that holds anything else than what was to be written
 /// or replaced may be another program's work, and stays.
 fn sweep(changes: &[(i64, Change)]) {
-    let mut folders: Vec<&Path> = changes.iter().filter_map(|(_, c)| c.path.parent()).collect();
+    let contents = || {
+        changes.iter().filter_map(|(_, change)| match change {
+            Change::Content(content) => Some(content),
+            Change::Move(_) => None,
+        })
+    };
+    let mut folders: Vec<&Path> = contents().filter_map(|c| c.path.parent()).collect();
     folders.sort();
     folders.dedup();
     let known = |bytes: &[u8]| {
-        let sides = changes
-            .iter()
-            .flat_map(|(_, c)| [c.before.as_deref(), c.after.as_deref()]);
+        let sides = contents().flat_map(|c| [c.before.as_deref(), c.after.as_deref()]);
         sides.flatten().any(|side| side.starts_with(bytes))
     };
     for folder in folders {
