@@ -73,6 +73,8 @@ section! {
         accounts: Accounts = Accounts::default(),
         /// The programs that Tiro can open.
         applications: Applications = Applications::default(),
+        /// Your music and your pictures.
+        media: Media = Media::default(),
         /// The two programs that run the models.
         engines: Engines = Engines::default(),
         /// Where weights come from.
@@ -355,6 +357,16 @@ section! {
 }
 
 section! {
+    /// Your music and your pictures.
+    Media {
+        /// Folder with your music; empty means that of your desktop.
+        music: Folder = Folder::default(),
+        /// Folder for pictures of the screen; empty means that of your desktop.
+        pictures: Folder = Folder::default(),
+    }
+}
+
+section! {
     /// The two programs that run the models.
     Engines {
         /// Folder with `tiro-llm` and `tiro-stt`; empty looks beside `tiro` itself.
@@ -465,6 +477,8 @@ impl Config {
             notes: self.notes.dir.or(default.notes),
             memory: self.memory.dir.or(default.memory),
             mail: self.mail.dir.or(default.mail),
+            music: self.media.music.or(default.music),
+            pictures: self.media.pictures.or(default.pictures),
             state: default.state,
             applications: match &self.applications.dirs[..] {
                 [] => default.applications,

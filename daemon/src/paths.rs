@@ -34,6 +34,10 @@ pub struct Paths {
     pub run: PathBuf,
     /// Folders with installed applications, nearest first.
     pub applications: Vec<PathBuf>,
+    /// The person's music.
+    pub music: PathBuf,
+    /// The person's pictures.
+    pub pictures: PathBuf,
 }
 
 impl Paths {
@@ -56,6 +60,8 @@ impl Paths {
             state: home.join("state"),
             run: home.join("run"),
             applications: vec![home.join("data/applications")],
+            music: home.join("music"),
+            pictures: home.join("pictures"),
         }
     }
 
@@ -116,6 +122,8 @@ impl Paths {
         tools::Dirs {
             state: self.state.clone(),
             applications: self.applications.clone(),
+            music: self.music.clone(),
+            pictures: self.pictures.clone(),
             ..tools::Dirs::under(&self.data)
         }
     }
@@ -172,8 +180,13 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
         .chain(std::env::split_paths(&data_dirs).filter(|p| p.is_absolute()))
         .map(|p| p.join("applications"))
         .collect();
+    let config = folder("XDG_CONFIG_HOME", ".config");
+    let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
+    let own = |name: &str, usual: &str| user_dir(&named, name, home).unwrap_or_else(|| home.join(usual));
     Paths {
-        config: folder("XDG_CONFIG_HOME", ".config").join("tiro/config.toml"),
+        music: own("XDG_MUSIC_DIR", "Music"),
+        pictures: own("XDG_PICTURES_DIR", "Pictures"),
+        config: config.join("tiro/config.toml"),
         data: data_home.join("tiro"),
         models: cache.join("models"),
         snapshots: cache.join("snapshots"),
@@ -184,6 +197,21 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
         state,
         applications,
     }
+}
+
+/// A folder as `user-dirs.dirs` names it: `XDG_MUSIC_DIR="$HOME/Musik"`, or an absolute path (xdg-user-dirs).
+fn user_dir(text: &str, name: &str, home: &Path) -> Option<PathBuf> {
+    let line = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))
+        .next_back()?;
+    let value = line.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let path = match value.strip_prefix("$HOME") {
+        Some(below) => home.join(below.trim_start_matches('/')),
+        None => PathBuf::from(value),
+    };
+    // The home folder itself is how that file says that there is none.
+    (path.is_absolute() && path != home).then_some(path)
 }
 
 fn macos(home: &Path) -> Paths {
@@ -202,6 +230,8 @@ fn macos(home: &Path) -> Paths {
             PathBuf::from("/Applications"),
             PathBuf::from("/System/Applications"),
         ],
+        music: home.join("Music"),
+        pictures: home.join("Pictures"),
     }
 }
 
@@ -261,6 +291,27 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_the_person_are_where_the_desktop_says() {
+        #[track_caller]
+        fn check(line: &str, expect: Option<&str>) {
+            let found = user_dir(
+                &format!("# comment\n{line}\n"),
+                "XDG_MUSIC_DIR",
+                Path::new("/home/ada"),
+            );
+            assert_eq!(found.as_deref(), expect.map(Path::new), "{line}");
+        }
+        check("XDG_MUSIC_DIR=\"$HOME/Musik\"", Some("/home/ada/Musik"));
+        check("XDG_MUSIC_DIR=\"/data/music\"", Some("/data/music"));
+        check("XDG_MUSIC_DIR=\"$HOME/\"", None);
+        check("XDG_MUSIC_DIR=\"music\"", None);
+        check("XDG_MUSIC_DIR=$HOME/Musik", None);
+        check("XDG_PICTURES_DIR=\"$HOME/Bilder\"", None);
+        #[cfg(target_os = "linux")]
+        assert_eq!(paths("").music, Path::new("/home/ada/Music"));
+    }
+
+    #[test]
     fn one_folder_holds_everything() {
         let paths = paths("TIRO_HOME=/t XDG_DATA_HOME=/d XDG_RUNTIME_DIR=/r XDG_CONFIG_HOME=/c");
         for (what, folder) in paths.folders() {
@@ -270,6 +321,7 @@ mod tests {
         assert_eq!(paths.socket().unwrap(), Path::new("/t/run/tiro.sock"));
         assert_eq!(paths.dirs().calendars, Path::new("/t/data/calendars"));
         assert_eq!(paths.dirs().state, Path::new("/t/state"));
+        assert_eq!(paths.dirs().music, Path::new("/t/music"));
     }
 
     #[test]

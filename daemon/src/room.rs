@@ -13,7 +13,7 @@ use models::{
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{Renderer, Template, words};
-use tools::{Ctx, Dirs, Entry, Journal, discover::Index};
+use tools::{Ctx, Dirs, Entry, Journal, discover::Index, system::desktop::Desk};
 
 use crate::{
     agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
@@ -56,6 +56,8 @@ pub struct Parts {
     pub work: tools::Work,
     /// How it rings.
     pub ring: ring::Settings,
+    /// The desktop that tools act on.
+    pub desk: Desk,
     /// Where every write is written down before it happens.
     pub journal: Journal,
     /// Where requests are kept, if the person wants that.
@@ -370,6 +372,7 @@ impl Parts {
             work: self.work.clone(),
             last: None,
             snooze: self.ring.snooze,
+            desk: self.desk.clone(),
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
         }

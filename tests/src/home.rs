@@ -69,6 +69,7 @@ impl Home {
                 sound: false,
                 ..daemon::ring::Settings::default()
             },
+            desk: tools::system::desktop::Desk::nowhere(),
             journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
             trace: None,
             limits: Limits {

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{discover::Index, system::journal::Step};
+use crate::{
+    discover::Index,
+    system::{desktop::Desk, journal::Step},
+};
 
 /// One thing that Tiro can do. One implementation, one file in `catalog/`; everything else
 /// (schema, grammar, catalogue row, search document, help) is derived from it.
@@ -96,6 +99,8 @@ pub struct Ctx {
     pub last: Option<Answered>,
     /// How long a snooze is when nobody says.
     pub snooze: Duration,
+    /// The desktop of the person: its services, programs and settings.
+    pub desk: Desk,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
 }
@@ -104,7 +109,8 @@ impl Ctx {
     /// Nine minutes, as clocks have had it since they had gears.
     pub const SNOOZE: Duration = Duration::from_secs(9 * 60);
 
-    /// What a call needs at least; the rest as a process without a daemon and with the default config has it.
+    /// What a call needs at least; the rest as a process without a daemon, without a desktop and with the default
+    /// config has it.
     pub fn new(now: jiff::Zoned, dirs: Dirs, index: Arc<Index>, step: Step) -> Ctx {
         Ctx {
             now,
@@ -115,6 +121,7 @@ impl Ctx {
             work: Work::default(),
             last: None,
             snooze: Ctx::SNOOZE,
+            desk: Desk::nowhere(),
             step,
         }
     }
@@ -194,6 +201,10 @@ pub struct Dirs {
     pub memory: PathBuf,
     /// Maildir, with `.Sent`, `.Drafts`, ... as Maildir++ subfolders.
     pub mail: PathBuf,
+    /// Music, found by the names of files and folders.
+    pub music: PathBuf,
+    /// Where pictures of the screen go.
+    pub pictures: PathBuf,
     /// What Tiro keeps for itself: timers, journal.
     pub state: PathBuf,
     /// Folders with desktop entries, nearest first (`$XDG_DATA_HOME/applications`, ...).
@@ -212,6 +223,8 @@ impl Dirs {
             notes: root.join("notes"),
             memory: root.join("memory"),
             mail: root.join("mail"),
+            music: root.join("music"),
+            pictures: root.join("pictures"),
             state: root.join("state"),
             applications: vec![root.join("applications")],
         }

@@ -1,4 +1,5 @@
-//! What Tiro can do. A tool is one file in `catalog/`; this room knows no model, no audio and no bus address.
+//! What Tiro can do. A tool is one file in `catalog/`; this room knows no model and no audio, and what it
+//! says on a bus stays inside `system/desktop/`.
 //!
 //! How to write a tool: copy a small neighbour in `catalog/`, name the file `domain_verb.rs`, give the struct
 //! `This` its arguments, summary, effect, examples and `run`, put its tests underneath. Nothing else lists tools.

@@ -19,6 +19,7 @@ pub mod contacts;
 pub mod mail;
 pub mod notes;
 pub mod memory;
+pub mod desktop;
 pub mod apps;
 pub mod sums;
 pub mod units;

@@ -12,7 +12,10 @@ use serde_json::Value;
 use crate::{
     Ctx, Dirs, Output, ToolError,
     discover::Index,
-    system::journal::{Journal, Retention, Step},
+    system::{
+        desktop::Desk,
+        journal::{Journal, Retention, Step},
+    },
 };
 
 /// A context whose folders are under `root`, at a fixed moment.
@@ -26,6 +29,7 @@ pub fn ctx(root: &Path) -> Ctx {
         work: crate::Work::default(),
         last: None,
         snooze: Ctx::SNOOZE,
+        desk: Desk::nowhere(),
         step: step(root),
     }
 }

@@ -187,6 +187,41 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "D-Bus",
+        why: "is the bus on which tests have a desktop of their own",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || works("dbus-daemon", &["--version"]),
+        how: packages(&["dbus"], &["dbus-daemon"], &["dbus"], &[]),
+    },
+    Need {
+        name: "python-dbusmock",
+        why: "stands in for the services of a desktop: power, network, Bluetooth, notifications",
+        used: Use::Test,
+        // The system's own Python, because that has the bindings that it needs.
+        present: || cfg!(target_os = "macos") || works("/usr/bin/python3", &["-c", "import dbusmock"]),
+        how: packages(
+            &["python3-dbusmock"],
+            &["python3-dbusmock"],
+            &["python-dbusmock"],
+            &[],
+        ),
+    },
+    Need {
+        name: "mpv with MPRIS",
+        why: "plays your own music; a test hears it play",
+        used: Use::Test,
+        present: || {
+            cfg!(target_os = "macos")
+                || (works("mpv", &["--version"]) && MPV_MPRIS.iter().any(|script| Path::new(script).exists()))
+        },
+        how: packages(
+            &["mpv", "mpv-mpris"],
+            &["mpv", "mpv-mpris"],
+            &["mpv", "mpv-mpris"],
+            &[],
+        ),
+    },
+    Need {
         name: "rustfmt",
         why: "checks the formatting",
         used: Use::Test,
@@ -233,6 +268,13 @@ static NEEDS: &[Need] = &[
         present: || has_subcommand("deny"),
         how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
     },
+];
+
+/// Where distributions put mpv's script for media keys.
+const MPV_MPRIS: [&str; 3] = [
+    "/etc/mpv/scripts/mpris.so",
+    "/usr/lib/mpv-mpris/mpris.so",
+    "/usr/lib64/mpv/mpris.so",
 ];
 
 /// Debian's is older and lacks what the tests ask of it.

@@ -9,7 +9,7 @@ use models::{
     stt::Stt,
 };
 use prompts::Placement;
-use tools::{Journal, Retention};
+use tools::{Journal, Retention, system::desktop::Desk};
 
 use crate::{
     agent::{Answer, Settings, toolbox},
@@ -160,6 +160,7 @@ impl App {
                 bus: None,
                 speaker: None,
             },
+            desk: Desk::here(),
             journal: self.journal(),
             trace: config
                 .privacy
@@ -190,7 +191,7 @@ impl App {
             days: u32::try_from(keep.retention.get().as_secs().div_ceil(day.as_secs())).unwrap_or(u32::MAX),
             bytes: u64::from(keep.max_mib) << 20,
         };
-        Journal::at(&self.paths.state, retention)
+        Journal::at(&self.paths.state, retention).on(Desk::here())
     }
 
     /// A room with engines of its own.

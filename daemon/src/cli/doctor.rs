@@ -11,7 +11,11 @@ use models::{
     EngineError, machine,
     registry::{Model, Registry, State},
 };
-use tools::system::{contacts, store};
+use tools::system::{
+    contacts,
+    desktop::{Desk, capabilities},
+    store,
+};
 
 use super::app::App;
 use crate::{
@@ -75,6 +79,7 @@ async fn examine(paths: Paths) -> Report {
         engines(&app).await,
         daemon(&app.paths).await,
         ringing(&app.config),
+        desktop(&app).await,
         privacy(&app.config),
     ])
 }
@@ -444,6 +449,18 @@ fn ringing(config: &Config) -> Section {
             "Nothing here can play a sound, so alarms only show a notification.",
             "Install pulseaudio-utils, pipewire-bin or alsa-utils.",
         ),
+    }
+    section
+}
+
+/// What the tools for the desktop find here. What is missing is no fault: a computer without a battery is whole.
+async fn desktop(app: &App) -> Section {
+    let mut section = Section::new("desktop");
+    for capability in capabilities(&Desk::here(), &app.config.dirs(&app.paths)).await {
+        match capability.state {
+            Ok(there) => section.ok(capability.name, there),
+            Err(missing) => section.info(capability.name, missing),
+        }
     }
     section
 }

@@ -36,6 +36,7 @@ impl Bench {
             search: tools::Search::default(),
             daemon: true,
             work: tools::Work::default(),
+            desk: tools::system::desktop::Desk::nowhere(),
             journal: Journal::at(&root.path().join("state"), Retention::default()),
             trace: None,
             limits: crate::room::Limits {

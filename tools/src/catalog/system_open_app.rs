@@ -47,7 +47,7 @@ impl Tool for This {
         let list = tokio::task::spawn_blocking(move || apps::installed(&place)).await;
         let list = list.map_err(|e| ToolError::broken("look up your programs", e))?;
         let app = apps::choose(&args.name, &list)?;
-        apps::launch(app).await?;
+        apps::launch(&ctx.desk, app).await?;
         ctx.step.beyond();
         Ok(Output::new(
             format!("I opened {}.", app.name),
@@ -64,7 +64,7 @@ impl Tool for This {
             command: vec!["/usr/bin/open".into(), "-a".into(), name.clone()],
             ..apps::App::default()
         };
-        apps::launch(&app).await?;
+        apps::launch(&ctx.desk, &app).await?;
         ctx.step.beyond();
         Ok(Output::new(format!("I opened {name}."), json!({"opened": name})))
     }

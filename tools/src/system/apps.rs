@@ -1,6 +1,7 @@
 //! Programs of this machine: which are installed, which one was meant, and starting it.
 
 mod desktop;
+mod running;
 
 use std::{
     ffi::OsString,
@@ -10,16 +11,21 @@ use std::{
 };
 
 pub use desktop::{Place, installed};
+pub use running::{Running, quit, running};
 
-use super::heard;
+use super::{desktop::Desk, heard};
 use crate::contract::ToolError;
 
 /// How long a program is watched for dying at once.
-const SETTLE: Duration = Duration::from_millis(250);
+pub const SETTLE: Duration = Duration::from_millis(250);
 
 /// A program that can be started.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct App {
+    /// The desktop file id without its ending: `org.gnome.Maps`.
+    pub id: String,
+    /// The program itself, without the terminal that it may need.
+    pub program: String,
     /// As it is displayed here.
     pub name: String,
     /// The name without translation, where that differs.
@@ -68,11 +74,12 @@ pub fn choose<'a>(heard: &str, apps: &'a [App]) -> Result<&'a App, ToolError> {
     }
 }
 
-/// Starts a program and leaves it alone: its own process group, no terminal, reaped when it ends.
+/// Starts a program and leaves it alone: its own process group and, where systemd runs the session, its own scope; no
+/// terminal, reaped when it ends.
 ///
 /// # Errors
 /// `Tell` when it cannot be started or ends with an error at once.
-pub async fn launch(app: &App) -> Result<(), ToolError> {
+pub async fn launch(desk: &Desk, app: &App) -> Result<(), ToolError> {
     let failed = |why: String| ToolError::tell(format!("{} did not start: {why}.", app.name));
     let Some((program, arguments)) = app.command.split_first() else {
         return Err(failed("its entry names no program".to_owned()));
@@ -89,6 +96,9 @@ pub async fn launch(app: &App) -> Result<(), ToolError> {
         command.current_dir(folder);
     }
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    if let Some(pid) = child.id() {
+        super::desktop::adopt(desk, &app.id, pid).await;
+    }
     match tokio::time::timeout(SETTLE, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(failed(format!("it ended at once ({status})"))),
         Ok(Ok(_)) => Ok(()),
@@ -121,22 +131,21 @@ fn names(app: &App) -> Vec<(&str, f64)> {
         (app.plain_name.as_str(), 1.0),
         (app.kind.as_str(), 0.96),
     ];
-    let program = app
-        .command
-        .first()
-        .map_or("", |p| p.rsplit('/').next().unwrap_or(p));
+    let program = app.program.rsplit('/').next().unwrap_or(&app.program);
     names.push((program, 0.96));
     names.extend(app.keywords.iter().map(|k| (k.as_str(), 0.92)));
     names
 }
 
+/// Whether there is a file that can be executed.
+pub fn executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
 /// Whether a program can be run: an absolute path, or a name that is found on the search path.
 fn runnable(program: &str, search: &OsString) -> bool {
-    let executable = |path: &Path| {
-        use std::os::unix::fs::PermissionsExt;
-        path.metadata()
-            .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
     match program.contains('/') {
         true => executable(Path::new(program)),
         false => {
@@ -151,12 +160,15 @@ mod tests {
     use super::*;
 
     fn app(name: &str, kind: &str, keywords: &[&str]) -> App {
+        let program = format!("/usr/bin/{}", name.to_lowercase().replace(' ', "-"));
         App {
+            id: name.to_lowercase(),
             name: name.into(),
             plain_name: name.into(),
             kind: kind.into(),
             keywords: keywords.iter().map(|k| (*k).to_owned()).collect(),
-            command: vec![format!("/usr/bin/{}", name.to_lowercase().replace(' ', "-"))],
+            command: vec![program.clone()],
+            program,
             folder: None,
         }
     }
@@ -210,16 +222,22 @@ mod tests {
     async fn what_cannot_start_is_told() {
         let mut app = app("Ghost", "", &[]);
         app.command = vec!["/nonexistent/ghost".into()];
-        assert!(matches!(launch(&app).await, Err(ToolError::Tell(_))));
+        assert!(matches!(
+            launch(&Desk::nowhere(), &app).await,
+            Err(ToolError::Tell(_))
+        ));
         app.command = vec!["false".into()];
         assert!(
-            launch(&app)
+            launch(&Desk::nowhere(), &app)
                 .await
                 .unwrap_err()
                 .to_string()
                 .contains("ended at once")
         );
         app.command = vec![];
-        assert!(matches!(launch(&app).await, Err(ToolError::Tell(_))));
+        assert!(matches!(
+            launch(&Desk::nowhere(), &app).await,
+            Err(ToolError::Tell(_))
+        ));
     }
 }

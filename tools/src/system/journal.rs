@@ -26,7 +26,10 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::ErrorCode;
 use serde::Serialize;
 
-use super::store::{self, MAX_GUARDED, StoreError, Turn};
+use super::{
+    desktop::{Desk, settings::Setting},
+    store::{self, MAX_GUARDED, StoreError, Turn},
+};
 use crate::contract::ToolError;
 use table::{Change, Content, Move, Table};
 pub use undo::Undone;
@@ -43,6 +46,9 @@ pub enum JournalError {
     /// The database.
     #[error("the undo journal: {0}")]
     Table(#[from] rusqlite::Error),
+    /// A setting of the desktop cannot be read or set.
+    #[error(transparent)]
+    Setting(#[from] ToolError),
     /// Nothing is left that could be undone, or nothing of that number.
     #[error("There is nothing to undo.")]
     Nothing,
@@ -78,6 +84,7 @@ impl JournalError {
     pub fn tool(self, what: &str) -> ToolError {
         match self {
             JournalError::Store(error) => error.tool(what),
+            JournalError::Setting(error) => error,
             JournalError::Table(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
                 StoreError::Full(PathBuf::from("journal.db")).tool(what)
             }
@@ -130,6 +137,8 @@ pub struct Past {
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
+    /// Where settings are set back.
+    desk: Desk,
 }
 
 struct Shared {
@@ -172,7 +181,13 @@ impl Journal {
                 clock,
                 table: Mutex::new(None),
             }),
+            desk: Desk::nowhere(),
         }
+    }
+
+    /// The same journal for who may also change settings of this desktop.
+    pub fn on(self, desk: Desk) -> Journal {
+        Journal { desk, ..self }
     }
 
     /// The writes of one call of a tool. It leaves no trace unless something is written.
@@ -204,7 +219,7 @@ impl Journal {
     pub fn undo(&self, id: Option<i64>) -> Result<Undone, JournalError> {
         self.open()?;
         let _turn = Turn::take(&self.shared.state)?;
-        self.with(|table| undo::undo(table, id))
+        self.with(|table| undo::undo(table, id, &self.desk))
     }
 
     /// Forgets what retention says. Without being asked this is done when the journal is opened, and once a day after.
@@ -254,7 +269,7 @@ impl Journal {
                 }
                 error => error,
             })?;
-            undo::settle(&mut table, &self.shared.state)?;
+            undo::settle(&mut table, &self.shared.state, &self.desk)?;
             if let Some(retention) = self.shared.retention {
                 table.prune(retention, now)?;
             }
@@ -370,21 +385,21 @@ impl Step {
             to: to.clone(),
             mark: None,
         });
-        let row = {
+        let intent = {
             let _turn = Turn::take(&inner.journal.shared.state)?;
-            self.intend(&change)?
+            self.note(&change)?
         };
         let built = build(&from).and_then(|()| store::mark_of(&from));
         let placed = built.map_err(JournalError::from).and_then(|mark| {
-            inner.journal.with(|table| Ok(table.mark(row, &mark)?))?;
+            inner.journal.with(|table| Ok(table.mark(intent.0, &mark)?))?;
             let _turn = Turn::take(&inner.journal.shared.state)?;
-            undo::apply(&change)
+            undo::apply(&change, &inner.journal.desk)
         });
         placed.inspect_err(|_| {
             if let Err(error) = store::discard(&from) {
                 tracing::warn!(%error, "half of a copy stays");
             }
-            self.withdraw(row);
+            self.strike(intent);
         })
     }
 
@@ -427,7 +442,8 @@ impl Step {
             return Ok(());
         }
         let _turn = Turn::take(&self.inner.journal.shared.state)?;
-        self.inner.journal.with(|table| undo::take_back(table, id))
+        let journal = &self.inner.journal;
+        journal.with(|table| undo::take_back(table, id, &journal.desk))
     }
 
     /// Says that the call has an effect that no file shows. So "undo that" right after it says that this cannot be undone,
@@ -469,31 +485,55 @@ impl Step {
 
     /// Writes down what is about to be done, and does it. The caller has the turn.
     fn make(&self, change: &Change) -> Result<(), JournalError> {
-        let row = self.intend(change)?;
-        // The intent of what did not happen goes; if it cannot, the next opening settles it.
-        undo::apply(change).inspect_err(|_| self.withdraw(row))
+        let intent = self.note(change)?;
+        undo::apply(change, &self.inner.journal.desk).inspect_err(|_| self.strike(intent))
     }
 
-    fn intend(&self, change: &Change) -> Result<i64, JournalError> {
-        let inner = &self.inner;
-        let mut guard = inner.journal.table()?;
-        let Some(Opened { table, .. }) = guard.as_mut() else {
-            return Err(JournalError::Nothing);
-        };
-        let mut id = inner.id.load(Ordering::Acquire);
-        if id == 0 {
-            id = table.begin(&inner.tool, (inner.journal.shared.clock)())?;
-            inner.id.store(id, Ordering::Release);
-        }
-        Ok(table.intend(id, change)?)
-    }
-
-    fn withdraw(&self, row: i64) {
-        if let Err(error) = self.inner.journal.with(|table| Ok(table.withdraw(row)?)) {
+    /// Strikes out what did not happen; if it cannot, the next opening settles it.
+    fn strike(&self, intent: Intent) {
+        if let Err(error) = self.withdraw(intent) {
             tracing::warn!(%error, "an intent stays in the journal");
         }
     }
+
+    /// Writes down that a setting of the desktop is about to be changed; what goes wrong is withdrawn.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, and then the setting must not be changed.
+    pub fn intend(&self, setting: Setting, before: &str, after: &str) -> Result<Intent, JournalError> {
+        self.inner.journal.open()?;
+        self.note(&Change::Content(Content {
+            path: setting.path(),
+            before: Some(before.into()),
+            after: Some(after.into()),
+            mode: None,
+        }))
+    }
+
+    /// Strikes out what did not happen.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn withdraw(&self, intent: Intent) -> Result<(), JournalError> {
+        self.inner.journal.with(|table| Ok(table.withdraw(intent.0)?))
+    }
+
+    fn note(&self, change: &Change) -> Result<Intent, JournalError> {
+        let inner = &self.inner;
+        inner.journal.with(|table| {
+            let mut id = inner.id.load(Ordering::Acquire);
+            if id == 0 {
+                id = table.begin(&inner.tool, (inner.journal.shared.clock)())?;
+                inner.id.store(id, Ordering::Release);
+            }
+            Ok(Intent(table.intend(id, change)?))
+        })
+    }
 }
+
+/// A change that is written down and not made yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent(i64);
 
 /// Whether a database cannot be opened because of permissions. It has no path, so the folder is named instead.
 fn is_denied(error: &rusqlite::Error) -> bool {

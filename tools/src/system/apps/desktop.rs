@@ -50,14 +50,18 @@ pub fn installed(place: &Place) -> Vec<App> {
             }
         };
         for path in found {
-            if path.extension().is_none_or(|e| e != "desktop") || !seen.insert(id(folder, &path)) {
+            let id = id(folder, &path);
+            if path.extension().is_none_or(|e| e != "desktop") || !seen.insert(id.clone()) {
                 continue;
             }
             let app = store::read_bounded(&path, MAX_ENTRY)
                 .ok()
                 .and_then(|bytes| String::from_utf8(bytes).ok())
                 .and_then(|text| parse(&text, &path, place));
-            apps.extend(app);
+            apps.extend(app.map(|app| App {
+                id: id.trim_end_matches(".desktop").to_owned(),
+                ..app
+            }));
         }
     }
     apps.sort_by(|a, b| a.name.cmp(&b.name));
@@ -103,6 +107,7 @@ fn parse(text: &str, path: &Path, place: &Place) -> Option<App> {
         .find(|l| !l.is_empty());
     let icon = get("Icon").unwrap_or_default();
     let mut command = arguments(&get("Exec")?, &name, &icon, path)?;
+    let program = command.first()?.clone();
     if is("Terminal") {
         let terminal = ["xdg-terminal-exec", "x-terminal-emulator -e"]
             .into_iter()
@@ -114,6 +119,8 @@ fn parse(text: &str, path: &Path, place: &Place) -> Option<App> {
         command.splice(0..0, terminal.split(' ').map(str::to_owned));
     }
     Some(App {
+        id: String::new(),
+        program,
         name,
         plain_name,
         kind: plain::one_line(&localised("GenericName").unwrap_or_default(), MAX_NAME),

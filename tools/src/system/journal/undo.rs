@@ -18,7 +18,10 @@ use super::{
     JournalError,
     table::{Change, Content, Head, Move, Table, own_pid},
 };
-use crate::system::store::{self, MAX_GUARDED, StoreError, Turn};
+use crate::system::{
+    desktop::{Desk, settings::Setting},
+    store::{self, MAX_GUARDED, StoreError, Turn},
+};
 
 /// On which side of a change the disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +49,12 @@ pub struct Undone {
     pub say: Option<String>,
     /// Whether that quotes somebody else's words.
     pub others: bool,
-    /// The files that are as before now.
+    /// The files that are as before now, and the settings.
     pub files: Vec<PathBuf>,
 }
 
 /// Undoes a step: looks at every file first, then writes. The caller has the turn.
-pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> {
+pub fn undo(table: &mut Table, id: Option<i64>, desk: &Desk) -> Result<Undone, JournalError> {
     let head = table.undoable(id)?.ok_or(JournalError::Nothing)?;
     let what = head.say.clone().unwrap_or_else(|| head.tool.clone());
     if head.beyond {
@@ -65,11 +68,11 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
     let changes = table.changes(head.id)?.into_iter().map(|(_, change)| change);
     let backwards = inverse(changes.collect());
     for change in &backwards {
-        let is_as_left = match side(change) {
+        let is_as_left = match side(change, desk) {
             Ok(side) => matches!(side, Side::Before | Side::Either),
             // It was no folder and not as large when Tiro left it.
-            Err(StoreError::NotAFile(_) | StoreError::TooBig { .. }) => false,
-            Err(error) => return Err(error.into()),
+            Err(JournalError::Store(StoreError::NotAFile(_) | StoreError::TooBig { .. })) => false,
+            Err(error) => return Err(error),
         };
         if !is_as_left || !is_what_was_made(change) {
             // Else the same step would be refused for ever, and nothing older could be reached by "undo that".
@@ -86,8 +89,8 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
     }
     let undoing = table.begin_undo(head.id, &backwards, Timestamp::now())?;
     for change in &backwards {
-        if let Err(error) = apply(change) {
-            return Err(abandon(table, undoing, &backwards, error));
+        if let Err(error) = apply(change, desk) {
+            return Err(abandon(table, undoing, &backwards, desk, error));
         }
     }
     table.close_undo(undoing, head.id, &what)?;
@@ -103,12 +106,18 @@ pub fn undo(table: &mut Table, id: Option<i64>) -> Result<Undone, JournalError> 
 
 /// Puts back what an undo that failed half-way has changed. What cannot be put back stays in the journal as an open
 /// step, which the next opening finishes.
-fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalError) -> JournalError {
+fn abandon(
+    table: &mut Table,
+    undoing: i64,
+    changes: &[Change],
+    desk: &Desk,
+    error: JournalError,
+) -> JournalError {
     for change in changes.iter().rev() {
-        let Ok(side) = side(change) else {
+        let Ok(side) = side(change, desk) else {
             return error;
         };
-        if side == Side::After && apply(&reversed(change)).is_err() {
+        if side == Side::After && apply(&reversed(change), desk).is_err() {
             return error;
         }
     }
@@ -123,10 +132,10 @@ fn abandon(table: &mut Table, undoing: i64, changes: &[Change], error: JournalEr
 }
 
 /// Puts back what an unfinished step has changed, the last first, and strikes it out. The caller has the turn.
-pub fn take_back(table: &mut Table, step: i64) -> Result<(), JournalError> {
+pub fn take_back(table: &mut Table, step: i64, desk: &Desk) -> Result<(), JournalError> {
     for (row, change) in table.changes(step)?.into_iter().rev() {
-        if matches!(side(&change)?, Side::After | Side::Either) {
-            apply(&reversed(&change))?;
+        if matches!(side(&change, desk)?, Side::After | Side::Either) {
+            apply(&reversed(&change), desk)?;
             table.withdraw(row)?;
         }
     }
@@ -136,7 +145,7 @@ pub fn take_back(table: &mut Table, step: i64) -> Result<(), JournalError> {
 /// Settles steps whose process is gone. A write that did not happen is struck out; one that did stands and can be
 /// undone. An undo is finished. What cannot be settled is left to the next opening, because one file that cannot be read
 /// must not keep the person from all others.
-pub fn settle(table: &mut Table, state: &Path) -> rusqlite::Result<()> {
+pub fn settle(table: &mut Table, state: &Path, desk: &Desk) -> rusqlite::Result<()> {
     let gone = |table: &mut Table| -> rusqlite::Result<Vec<Head>> {
         Ok(table
             .open_steps()?
@@ -157,21 +166,21 @@ pub fn settle(table: &mut Table, state: &Path) -> rusqlite::Result<()> {
     // Read again, because another process may have settled them while we waited.
     for head in gone(table)? {
         let step = head.id;
-        if let Err(error) = settle_one(table, head) {
+        if let Err(error) = settle_one(table, head, desk) {
             tracing::warn!(step, %error, "a step stays open in the journal");
         }
     }
     Ok(())
 }
 
-fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
+fn settle_one(table: &mut Table, head: Head, desk: &Desk) -> Result<(), JournalError> {
     let changes = table.changes(head.id)?;
     sweep(&changes);
     match head.undoes {
         Some(undone) => {
             for (row, change) in changes {
-                match side(&change)? {
-                    Side::Before => apply(&change)?,
+                match side(&change, desk)? {
+                    Side::Before => apply(&change, desk)?,
                     Side::After | Side::Either => discard_temporary(&change)?,
                     // Something else wrote there since; its version stays.
                     Side::Neither => table.withdraw(row)?,
@@ -182,8 +191,10 @@ fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
         }
         None => {
             // Writes come one after the other, so only the last can be missing.
+            // A setting that was not made yet is undone by setting what is there; the desktop need not be asked.
             if let Some((row, last)) = changes.last()
-                && (side(last)? == Side::Before || !is_begun(last))
+                && setting(last).is_none()
+                && (side(last, desk)? == Side::Before || !is_begun(last))
             {
                 discard_temporary(&reversed(last))?;
                 table.withdraw(*row)?;
@@ -195,7 +206,7 @@ fn settle_one(table: &mut Table, head: Head) -> Result<(), JournalError> {
 }
 
 /// Makes a change if the file is as it was before.
-pub fn apply(change: &Change) -> Result<(), JournalError> {
+pub fn apply(change: &Change, desk: &Desk) -> Result<(), JournalError> {
     let change = match change {
         Change::Content(content) => content,
         Change::Move(Move { from, to, .. }) => {
@@ -207,6 +218,9 @@ pub fn apply(change: &Change) -> Result<(), JournalError> {
         }
     };
     let path = &change.path;
+    if let (Some(setting), Some(value)) = (Setting::of(path), &change.after) {
+        return Ok(setting.write_now(desk, &String::from_utf8_lossy(value))?);
+    }
     match (&change.before, &change.after) {
         (None, Some(after)) => {
             if let Some(folder) = path.parent() {
@@ -223,6 +237,14 @@ pub fn apply(change: &Change) -> Result<(), JournalError> {
         (None, None) => {}
     }
     Ok(())
+}
+
+/// The setting of the desktop that a change is about, if it is no file.
+fn setting(change: &Change) -> Option<Setting> {
+    match change {
+        Change::Content(content) => Setting::of(&content.path),
+        Change::Move(_) => None,
+    }
 }
 
 /// Whether a thing that was made for its place is there at all, under either of its names.
@@ -253,13 +275,13 @@ fn is_what_was_made(change: &Change) -> bool {
     }
 }
 
-fn side(change: &Change) -> Result<Side, StoreError> {
+fn side(change: &Change, desk: &Desk) -> Result<Side, JournalError> {
     let (before, after) = match change {
         Change::Content(Content {
             path, before, after, ..
         }) => {
-            let now = current(path)?;
-            (now == *before, now == *after)
+            let now = current(path, desk)?;
+            (is_same(path, &now, before), is_same(path, &now, after))
         }
         Change::Move(Move { from, to, .. }) => {
             let (from, to) = (exists(from), exists(to));
@@ -329,11 +351,24 @@ fn reversed(change: &Change) -> Change {
     }
 }
 
-fn current(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+fn current(path: &Path, desk: &Desk) -> Result<Option<Vec<u8>>, JournalError> {
+    if let Some(setting) = Setting::of(path) {
+        return Ok(Some(setting.read_now(desk)?.into_bytes()));
+    }
     match store::read_bounded(path, MAX_GUARDED) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(StoreError::Missing(_)) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether this is what was left there; settings are rounded by what has them.
+fn is_same(path: &Path, now: &Option<Vec<u8>>, left: &Option<Vec<u8>>) -> bool {
+    match (Setting::of(path), now, left) {
+        (Some(setting), Some(now), Some(left)) => {
+            setting.same(&String::from_utf8_lossy(now), &String::from_utf8_lossy(left))
+        }
+        _ => now == left,
     }
 }
 
@@ -361,8 +396,8 @@ fn is_alive(head: &Head) -> bool {
 fn sweep(changes: &[(i64, Change)]) {
     let contents = || {
         changes.iter().filter_map(|(_, change)| match change {
-            Change::Content(content) => Some(content),
-            Change::Move(_) => None,
+            Change::Content(content) if Setting::of(&content.path).is_none() => Some(content),
+            _ => None,
         })
     };
     let mut folders: Vec<&Path> = contents().filter_map(|c| c.path.parent()).collect();

@@ -1,0 +1,146 @@
+//! `media.play`: lets music go on, or starts what was asked for.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    contract::{Ctx, Effect, Output, Tool, ToolError},
+    system::{
+        desktop::{
+            mac,
+            music::{self, Selection},
+            players::{Player, Players},
+        },
+        plain,
+    },
+};
+
+/// Plays.
+pub struct This;
+
+/// What, and where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// What to play, as said; leave out to go on
+    query: Option<String>,
+    /// Which player, only if the person named one
+    player: Option<String>,
+}
+
+impl Tool for This {
+    type Args = Args;
+    const NAME: &'static str = "media.play";
+    const SUMMARY: &'static str = "Play music or a video, or let it go on after a pause";
+    const EFFECT: Effect = Effect::Write;
+    const EXAMPLES: &'static [&'static str] = &[
+        "play some music",
+        "play Kind of Blue by Miles Davis",
+        "resume",
+        "continue playing",
+        "unpause the video",
+        "put on some jazz",
+        "play my Queen album",
+        "start the music again on Spotify",
+        "carry on with the song",
+        "play something by Nina Simone",
+    ];
+    const USE_WHEN: &'static str =
+        "For music and films; alarms and timers stop with alarms.cancel and timers.cancel.";
+    const LIMITS: &'static str =
+        "Finds what open players list and what is in the music folder; it searches no streaming service.";
+
+    fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {
+        let on = args
+            .player
+            .as_deref()
+            .map(|p| format!(" on {}", plain::one_line(p, 40)));
+        Ok(match &args.query {
+            Some(query) => format!("Play {}{}", plain::one_line(query, 60), on.unwrap_or_default()),
+            None => format!("Go on playing{}", on.unwrap_or_default()),
+        })
+    }
+
+    async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        let said = args.player.as_deref();
+        let query = args
+            .query
+            .as_deref()
+            .map(str::trim)
+            .filter(|query| !query.is_empty());
+        if cfg!(target_os = "macos") && query.is_none() {
+            mac::music(&ctx.desk, "play").await?;
+            ctx.step.beyond();
+            return Ok(playing("Music"));
+        }
+        // Without a desktop session no player can be asked, and our own can still be started.
+        let players = match Players::here(&ctx.desk).await {
+            Ok(players) => Some(players),
+            Err(error) if query.is_none() || said.is_some() => return Err(error),
+            Err(_) => None,
+        };
+        if let Some(players) = &players {
+            let Some(query) = query else {
+                return match players.choose(said) {
+                    Ok(player) => go_on(players, player, ctx).await,
+                    Err(error) if said.is_some() || !players.all.is_empty() => Err(error),
+                    // Nothing runs that could go on: the person's own music, then.
+                    Err(error) => match own(ctx, "").await {
+                        Ok(selection) => start(ctx, &selection, true).await,
+                        Err(_) => Err(error),
+                    },
+                };
+            };
+            // "Play Spotify" names a player and no music.
+            if said.is_none()
+                && let Ok(player) = players.named(query)
+            {
+                return go_on(players, player, ctx).await;
+            }
+            let player = players.choose(said);
+            if said.is_some() {
+                player.as_ref().map_err(Clone::clone)?;
+            }
+            if let Ok(player) = player
+                && let Some((id, track)) = players.find(player, query).await
+            {
+                players.play_track(player, &id).await?;
+                ctx.step.beyond();
+                let mut output = playing(&track.title);
+                output.untrusted = true;
+                return Ok(output);
+            }
+        }
+        let selection = own(ctx, query.unwrap_or_default()).await?;
+        start(ctx, &selection, false).await
+    }
+}
+
+async fn go_on(players: &Players, player: &Player, ctx: &Ctx) -> Result<Output, ToolError> {
+    players.tell(player, "Play").await?;
+    ctx.step.beyond();
+    Ok(playing(&player.name))
+}
+
+/// What of the person's own music was meant.
+async fn own(ctx: &Ctx, query: &str) -> Result<Selection, ToolError> {
+    let query = query.to_owned();
+    ctx.blocking("look through your music", move |ctx| {
+        music::select(&query, &music::library(&ctx.dirs)?)
+    })
+    .await
+}
+
+async fn start(ctx: &Ctx, selection: &Selection, shuffle: bool) -> Result<Output, ToolError> {
+    music::play(&ctx.desk, &selection.pieces, shuffle).await?;
+    ctx.step.beyond();
+    let mut output = playing(&selection.name);
+    // Names of files are what their makers chose.
+    output.untrusted = true;
+    Ok(output)
+}
+
+fn playing(what: &str) -> Output {
+    Output::new(format!("Playing {what}."), json!({ "playing": what }))
+}

@@ -1,0 +1,188 @@
+//! `media.seek`: moves within what plays.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    contract::{Ctx, Effect, Output, Tool, ToolError},
+    system::{
+        desktop::{mac, players::Players},
+        plain,
+    },
+    when::{self, Hint, When},
+};
+
+/// Moves.
+pub struct This;
+
+/// Where to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Where to, as said: "two minutes thirty", "the start"
+    to: Option<String>,
+    /// How far from here, as said: "30 seconds"
+    by: Option<String>,
+    /// Back or forward, with `by`; forward unless said
+    direction: Option<Direction>,
+    /// Which player, only if the person named one
+    player: Option<String>,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the two words say it")]
+pub enum Direction {
+    Forward,
+    Back,
+}
+
+/// In microseconds.
+const SECOND: i64 = 1_000_000;
+/// Nothing that plays is longer than a day.
+const LONGEST: i64 = 86_400;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    At(i64),
+    By(i64),
+}
+
+impl Tool for This {
+    type Args = Args;
+    const NAME: &'static str = "media.seek";
+    const SUMMARY: &'static str = "Jump within a song or video: forward, back, or to a time in it";
+    const EFFECT: Effect = Effect::Write;
+    const EXAMPLES: &'static [&'static str] = &[
+        "skip forward thirty seconds",
+        "go back ten seconds",
+        "rewind a minute",
+        "jump to two minutes thirty",
+        "start this song from the beginning",
+        "fast forward the podcast five minutes",
+        "back to the start of the video",
+        "go to the middle of minute four",
+    ];
+    const USE_WHEN: &'static str =
+        "To move within what plays; media.next and media.previous change what plays.";
+
+    fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {
+        Ok(match aim(args)? {
+            Aim::At(seconds) => format!("Go to {}", span(seconds)),
+            Aim::By(seconds) if seconds < 0 => format!("Go back {}", span(-seconds)),
+            Aim::By(seconds) => format!("Go forward {}", span(seconds)),
+        })
+    }
+
+    async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        let aim = aim(&args)?;
+        if cfg!(target_os = "macos") {
+            let place = match aim {
+                Aim::At(seconds) => format!("set player position to {seconds}"),
+                Aim::By(seconds) => format!("set player position to (player position + ({seconds}))"),
+            };
+            mac::music(&ctx.desk, &place).await?;
+            ctx.step.beyond();
+            return Ok(done(aim));
+        }
+        let players = Players::here(&ctx.desk).await?;
+        let player = players.choose(args.player.as_deref())?;
+        match aim {
+            Aim::At(seconds) => {
+                let position = seconds * SECOND;
+                if let Some(length) = player.track.length.filter(|length| position > *length) {
+                    return Err(ToolError::tell(format!(
+                        "It is only {} long.",
+                        span(length / SECOND)
+                    )));
+                }
+                players.go_to(player, position).await?;
+            }
+            Aim::By(seconds) => players.seek(player, seconds * SECOND).await?,
+        }
+        ctx.step.beyond();
+        Ok(done(aim))
+    }
+}
+
+/// What the arguments say, in seconds.
+fn aim(args: &Args) -> Result<Aim, ToolError> {
+    match (&args.to, &args.by) {
+        (Some(_), Some(_)) => Err(ToolError::tell("Say where to go or how far, not both.")),
+        (None, None) => match args.direction {
+            // "Back a bit".
+            Some(Direction::Back) => Ok(Aim::By(-10)),
+            Some(Direction::Forward) => Ok(Aim::By(10)),
+            None => Err(ToolError::tell("Where shall I go: how far, or to which time?")),
+        },
+        (Some(to), None) => place(to).map(Aim::At),
+        (None, Some(by)) => {
+            let by = length(by)?;
+            Ok(Aim::By(if args.direction == Some(Direction::Back) {
+                -by
+            } else {
+                by
+            }))
+        }
+    }
+}
+
+/// A place in what plays: "the start", "1:30", "two minutes thirty".
+fn place(said: &str) -> Result<i64, ToolError> {
+    const STARTS: [&str; 4] = ["start", "beginning", "top", "zero"];
+    let words = said.to_lowercase();
+    if words
+        .split(|c: char| !c.is_alphanumeric())
+        .any(|word| STARTS.contains(&word))
+    {
+        return Ok(0);
+    }
+    let parts: Option<Vec<i64>> = words.trim().split(':').map(|part| part.parse().ok()).collect();
+    match parts.as_deref() {
+        Some([minutes @ 0..=1440, seconds @ 0..=59]) => Ok(minutes * 60 + seconds),
+        Some([hours @ 0..=24, minutes @ 0..=59, seconds @ 0..=59]) => {
+            Ok(hours * 3600 + minutes * 60 + seconds)
+        }
+        _ => length(said),
+    }
+}
+
+fn length(said: &str) -> Result<i64, ToolError> {
+    let ask = || {
+        ToolError::tell(format!(
+            "How long is \"{}\"? Say it as in thirty seconds.",
+            plain::one_line(said, 60)
+        ))
+    };
+    match when::resolve(said, &jiff::Zoned::default(), Hint::Length)
+        .map_err(|_| ask())?
+        .value
+    {
+        When::Duration {
+            seconds: seconds @ 0..=LONGEST,
+            ..
+        } => Ok(seconds),
+        _ => Err(ask()),
+    }
+}
+
+fn span(seconds: i64) -> String {
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} seconds"),
+        (minutes, 0) => format!("{minutes} minutes"),
+        (minutes, seconds) => format!("{minutes} minutes {seconds} seconds"),
+    }
+}
+
+fn done(aim: Aim) -> Output {
+    match aim {
+        Aim::At(0) => Output::new("From the start.", json!({"position": 0})),
+        Aim::At(seconds) => Output::new(format!("At {}.", span(seconds)), json!({ "position": seconds })),
+        Aim::By(seconds) if seconds < 0 => {
+            Output::new(format!("Back {}.", span(-seconds)), json!({ "moved": seconds }))
+        }
+        Aim::By(seconds) => Output::new(format!("Forward {}.", span(seconds)), json!({ "moved": seconds })),
+    }
+}

@@ -1,0 +1,70 @@
+//! `system.set_volume`: how loud the computer is.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    contract::{Ctx, Effect, Output, Tool, ToolError},
+    system::desktop::{
+        level::{Direction, Level},
+        settings::{self, Setting},
+        sound,
+    },
+};
+
+/// Sets the volume.
+pub struct This;
+
+/// How loud.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// 0 to 100; with `direction`, by how much
+    percent: Option<u32>,
+    /// Only when it shall be louder or quieter than now
+    direction: Option<Direction>,
+}
+
+impl Tool for This {
+    type Args = Args;
+    const NAME: &'static str = "system.set_volume";
+    const SUMMARY: &'static str = "Set the volume: louder, quieter, or to a percentage";
+    const EFFECT: Effect = Effect::Write;
+    const EXAMPLES: &'static [&'static str] = &[
+        "set the volume to thirty percent",
+        "turn it up",
+        "make it louder",
+        "volume down",
+        "quieter please",
+        "turn the sound down a bit",
+        "volume at maximum",
+        "lower the volume by twenty",
+        "crank it up to eighty",
+    ];
+    const USE_WHEN: &'static str = "For how loud it is; system.mute silences it altogether.";
+
+    fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {
+        let level = Level::of(args.percent, args.direction, WHAT)?;
+        Ok(format!("Turn the volume {}", level.words()))
+    }
+
+    async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        let level = Level::of(args.percent, args.direction, WHAT)?;
+        let now = sound::percent(sound::volume(&ctx.desk).await?);
+        let percent = level.from(now);
+        if percent != now {
+            settings::change(ctx, Setting::Volume, sound::of_percent(percent).to_string()).await?;
+        }
+        // Who asks for a volume wants to hear something.
+        if percent > 0 && !matches!(level, Level::Down(_)) && sound::muted(&ctx.desk).await? {
+            settings::change(ctx, Setting::Mute, settings::on_off(false)).await?;
+        }
+        Ok(Output::new(
+            format!("The volume is at {percent} percent."),
+            json!({"percent": percent, "before": now}),
+        ))
+    }
+}
+
+const WHAT: &str = "the volume";
