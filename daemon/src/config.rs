@@ -11,7 +11,9 @@ mod values;
 pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
-pub use values::{AccountName, Day, FilePath, Folder, Language, Period, ServerUrl, Weights};
+pub use values::{
+    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, ServerUrl, SmtpUrl, Weights,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -298,8 +300,10 @@ section! {
 section! {
     /// Your mail.
     Mail {
-        /// A Maildir.
+        /// A Maildir. Accounts with an IMAP server get Maildirs of their own below it, in the folder "accounts".
         dir: Folder = Folder::default(),
+        /// How long a mail that you confirmed waits before it goes out, so that "undo that" can take it back.
+        recall: Period = Period::seconds(10),
     }
 }
 
@@ -310,6 +314,10 @@ section! {
         /// Each is a table of its own that begins with [[accounts.dav]].
         #[schemars(length(max = 20))]
         dav: Vec<DavAccount> = Vec::new(),
+        /// Mail on servers (IMAP and SMTP). Each is a table of its own that begins with [[accounts.mail]]; the first one
+        /// that can send does so when you do not say which.
+        #[schemars(length(max = 20))]
+        mail: Vec<MailAccount> = Vec::new(),
     }
 }
 
@@ -344,6 +352,49 @@ section! {
         collections: Vec<String> = Vec::new(),
         /// How often the server is asked; "0s" leaves that to `tiro sync`.
         interval: Period = Period::minutes(15),
+    }
+}
+
+section! {
+    /// One mail account. Without a command or a file for the password, the Secret Service is asked for it, by the
+    /// attributes service = "tiro" and account = the name.
+    MailAccount {
+        /// What you call it.
+        name: AccountName = AccountName::default(),
+        /// Your address.
+        address: MailAddress = MailAddress::default(),
+        /// Your name as recipients see it.
+        #[schemars(length(max = 200))]
+        sender: String = String::new(),
+        /// The server that has your mail; empty when another program fetches it.
+        imap: ImapUrl = ImapUrl::default(),
+        /// The server that sends your mail; empty when this account only reads.
+        smtp: SmtpUrl = SmtpUrl::default(),
+        /// Whether the password may go unencrypted to a server on another machine. Everybody on the way can read it then.
+        allow_plain: bool = false,
+        /// A file with certificates (PEM) to trust besides those of the system, for a server of your own.
+        certificates: FilePath = FilePath::default(),
+        /// Your name on the servers; empty means your address.
+        #[schemars(length(max = 500))]
+        user: String = String::new(),
+        /// A command that prints the password, such as "pass show mail".
+        #[schemars(length(max = 2000))]
+        password_command: String = String::new(),
+        /// A file with the password, which nobody but you may read.
+        password_file: FilePath = FilePath::default(),
+        /// A command that prints an OAuth2 access token, for servers that take one instead of a password.
+        #[schemars(length(max = 2000))]
+        token_command: String = String::new(),
+        /// Whether a copy of what you send is put among the sent mail; false when the server does that by itself.
+        save_sent: bool = true,
+        /// The newest so many messages of each folder are kept here.
+        #[schemars(range(min = 10, max = 20_000))]
+        messages: u32 = 5000,
+        /// Larger messages stay on the server, in MiB.
+        #[schemars(range(min = 1, max = 100))]
+        max_mib: u32 = 36,
+        /// How often the server is asked, besides when it says that something came; "0s" leaves that to `tiro sync`.
+        interval: Period = Period::minutes(10),
     }
 }
 
@@ -484,6 +535,28 @@ impl Config {
                 [] => default.applications,
                 dirs => dirs.iter().filter_map(Folder::path).collect(),
             },
+        }
+    }
+
+    /// Who the person is by mail.
+    pub fn mail(&self, paths: &crate::paths::Paths) -> tools::Mail {
+        let own = self.dirs(paths).mail;
+        let account = |account: &MailAccount| tools::MailAccount {
+            name: account.name.as_str().to_owned(),
+            address: account.address.as_str().to_owned(),
+            sender: account.sender.clone(),
+            maildir: match account.imap.as_str() {
+                "" => own.clone(),
+                _ => own.join("accounts").join(account.name.as_str()),
+            },
+            sends: !account.smtp.as_str().is_empty(),
+        };
+        let mut accounts: Vec<tools::MailAccount> = self.accounts.mail.iter().map(account).collect();
+        // The first is the one that sends.
+        accounts.sort_by_key(|account| !account.sends);
+        tools::Mail {
+            accounts,
+            recall: self.mail.recall.get(),
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Parts {
     pub desk: Desk,
     /// Where every write is written down before it happens.
     pub journal: Journal,
+    /// Who the person is by mail.
+    pub mail: tools::Mail,
     /// Where requests are kept, if the person wants that.
     pub trace: Option<Trace>,
 }
@@ -373,6 +375,7 @@ impl Parts {
             last: None,
             snooze: self.ring.snooze,
             desk: self.desk.clone(),
+            mail: self.mail.clone(),
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
         }

@@ -71,6 +71,7 @@ impl Home {
             },
             desk: tools::system::desktop::Desk::nowhere(),
             journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
+            mail: tools::Mail::default(),
             trace: None,
             limits: Limits {
                 budget: 32_768,

@@ -101,6 +101,8 @@ pub struct Ctx {
     pub snooze: Duration,
     /// The desktop of the person: its services, programs and settings.
     pub desk: Desk,
+    /// Who the person is by mail.
+    pub mail: Mail,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
 }
@@ -122,6 +124,7 @@ impl Ctx {
             last: None,
             snooze: Ctx::SNOOZE,
             desk: Desk::nowhere(),
+            mail: Mail::default(),
             step,
         }
     }
@@ -181,6 +184,41 @@ impl Default for Work {
     }
 }
 
+/// Who the person is by mail; from the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    /// The accounts, the first of them the one that sends when nobody says which.
+    pub accounts: Vec<MailAccount>,
+    /// How long a mail that was confirmed waits in the outbox before it goes.
+    pub recall: Duration,
+}
+
+impl Default for Mail {
+    /// No account, and ten seconds.
+    fn default() -> Mail {
+        Mail {
+            accounts: Vec::new(),
+            recall: Duration::from_secs(10),
+        }
+    }
+}
+
+/// One of the person's mail accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailAccount {
+    /// What the person calls it: lower-case letters, digits and `-`.
+    pub name: String,
+    /// The person's address there.
+    pub address: String,
+    /// The person's name as recipients see it; may be empty.
+    pub sender: String,
+    /// Its Maildir, with `.Sent`, `.Drafts`, `.Archive` and `.Trash` as Maildir++ folders. An account without an IMAP
+    /// server has the person's own Maildir.
+    pub maildir: PathBuf,
+    /// Whether it can send.
+    pub sends: bool,
+}
+
 /// The person's data, one folder a kind; each can be set in the config.
 #[derive(Debug, Clone)]
 pub struct Dirs {
@@ -199,7 +237,8 @@ pub struct Dirs {
     pub notes: PathBuf,
     /// What the person told Tiro to remember, one Markdown file a fact.
     pub memory: PathBuf,
-    /// Maildir, with `.Sent`, `.Drafts`, ... as Maildir++ subfolders.
+    /// Maildir, with `.Sent`, `.Drafts`, ... as Maildir++ subfolders. What is kept in step with an IMAP server is in
+    /// Maildirs of its own below it, `accounts/<name>`.
     pub mail: PathBuf,
     /// Music, found by the names of files and folders.
     pub music: PathBuf,

@@ -17,7 +17,9 @@ pub mod catalog {
 }
 
 pub use catalog::ALL;
-pub use contract::{Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Output, Search, Tool, ToolError, Work};
+pub use contract::{
+    Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Mail, MailAccount, Output, Search, Tool, ToolError, Work,
+};
 
 pub use system::journal::{Journal, Retention};
 

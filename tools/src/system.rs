@@ -17,6 +17,7 @@ pub mod lists;
 pub mod alarms;
 pub mod contacts;
 pub mod mail;
+pub mod post;
 pub mod notes;
 pub mod memory;
 pub mod desktop;

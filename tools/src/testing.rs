@@ -30,6 +30,7 @@ pub fn ctx(root: &Path) -> Ctx {
         last: None,
         snooze: Ctx::SNOOZE,
         desk: Desk::nowhere(),
+        mail: crate::Mail::default(),
         step: step(root),
     }
 }

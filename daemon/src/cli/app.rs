@@ -162,6 +162,7 @@ impl App {
             },
             desk: Desk::here(),
             journal: self.journal(),
+            mail: config.mail(&self.paths),
             trace: config
                 .privacy
                 .trace

@@ -1,4 +1,4 @@
-//! Kinds of value that TOML does not have: periods, folders, weights, names of accounts, addresses of servers.
+//! Kinds of value that TOML does not have: periods, folders, weights, names of accounts, addresses.
 
 use std::{
     fmt,
@@ -10,6 +10,10 @@ use std::{
 use jiff::civil::Weekday;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use tools::system::{
+    mail::outbox,
+    post::{Protocol, Server},
+};
 
 /// A length of time, written "90s", "10m", "2h", "90d" or together, "1h30m".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,6 +292,51 @@ impl fmt::Display for ServerUrl {
     }
 }
 
+/// Kinds of text that a check of the tools decides on; empty stands for none.
+macro_rules! checked {
+    ($($(#[$about:meta])* $kind:ident: $allowed:ident, $check:expr;)*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $kind(String);
+
+        impl $kind {
+            /// As it was written; empty when it was not.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $kind {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$kind, String> {
+                let check: fn(&str) -> bool = $check;
+                if text.is_empty() || check(text) {
+                    Ok($kind(text.to_owned()))
+                } else {
+                    Err(format!("{text:?} is not {}", $allowed))
+                }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+checked! {
+    /// Somebody's mail address.
+    MailAddress: MAIL_ADDRESS, outbox::is_address;
+    /// Where mail is read.
+    ImapUrl: IMAP_URL, |text| Server::parse(text, Protocol::Imap).is_ok();
+    /// Where mail is sent.
+    SmtpUrl: SMTP_URL, |text| Server::parse(text, Protocol::Smtp).is_ok();
+}
+
 /// A day of the week, its name or at least three letters of it: "monday", "Sat".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -364,6 +413,9 @@ const DAYS: [(&str, Weekday); 7] = [
 const ACCOUNT_NAME: &str = r#"up to 32 lower-case letters, digits and "-""#;
 const SERVER_URL: &str =
     r#"an address such as "https://dav.example.com/", without user name and password in it"#;
+const MAIL_ADDRESS: &str = r#"an address such as "ada@example.org""#;
+const IMAP_URL: &str = r#"an address such as "imaps://imap.example.org", or "imap://localhost:143" where encryption begins later"#;
+const SMTP_URL: &str = r#"an address such as "smtps://smtp.example.org", or "smtp://smtp.example.org" where encryption begins later"#;
 const PERIOD: &str = r#"a length of time such as "90s", "10m", "2h" or "90d""#;
 const FOLDER: &str = r#"a folder that starts with "/" or "~/", or "" for the usual place"#;
 const FILE_PATH: &str = r#"a file that starts with "/" or "~/", or "" for none"#;
@@ -408,6 +460,9 @@ text_value! {
     FilePath: FILE_PATH;
     AccountName: ACCOUNT_NAME;
     ServerUrl: SERVER_URL;
+    MailAddress: MAIL_ADDRESS;
+    ImapUrl: IMAP_URL;
+    SmtpUrl: SMTP_URL;
 }
 
 /// Whether a path leads to the same place from every working directory.

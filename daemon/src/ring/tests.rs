@@ -38,6 +38,7 @@ impl Bench {
             work: tools::Work::default(),
             desk: tools::system::desktop::Desk::nowhere(),
             journal: Journal::at(&root.path().join("state"), Retention::default()),
+            mail: tools::Mail::default(),
             trace: None,
             limits: crate::room::Limits {
                 budget: 0,

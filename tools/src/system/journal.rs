@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use super::{
     desktop::{Desk, settings::Setting},
+    mail::outbox,
     store::{self, MAX_GUARDED, StoreError, Turn},
 };
 use crate::contract::ToolError;
@@ -77,6 +78,19 @@ pub enum JournalError {
         /// Whether "undo that" goes on with the step before it from now on.
         passed: bool,
     },
+    /// It was a mail, and it has left.
+    #[error(
+        "I could not take back \"{what}\". {why}{}",
+        if *.passed { AGAIN } else { "" }
+    )]
+    Gone {
+        /// What would have been undone, as it was said.
+        what: String,
+        /// Where the mail is.
+        why: &'static str,
+        /// Whether "undo that" goes on with the step before it from now on.
+        passed: bool,
+    },
 }
 
 impl JournalError {
@@ -89,9 +103,10 @@ impl JournalError {
                 StoreError::Full(PathBuf::from("journal.db")).tool(what)
             }
             JournalError::Table(error) => ToolError::broken(what, error),
-            JournalError::Nothing | JournalError::Since { .. } | JournalError::Beyond { .. } => {
-                ToolError::tell(self.to_string())
-            }
+            JournalError::Nothing
+            | JournalError::Since { .. }
+            | JournalError::Beyond { .. }
+            | JournalError::Gone { .. } => ToolError::tell(self.to_string()),
         }
     }
 }
@@ -215,11 +230,18 @@ impl Journal {
     /// refused because something else changed it is passed over by the next call; its number still reaches it.
     ///
     /// # Errors
-    /// `Nothing`, `Since`, and what keeps files or the journal from being written.
+    /// `Nothing`, `Since`, `Gone`, and what keeps files or the journal from being written.
     pub fn undo(&self, id: Option<i64>) -> Result<Undone, JournalError> {
         self.open()?;
         let _turn = Turn::take(&self.shared.state)?;
-        self.with(|table| undo::undo(table, id, &self.desk))
+        let undone = self.with(|table| undo::undo(table, id, &self.desk));
+        undone.map_err(|error| match error {
+            JournalError::Since { what, path, passed } => match outbox::too_late(&self.shared.state, &path) {
+                Some(why) => JournalError::Gone { what, why, passed },
+                None => JournalError::Since { what, path, passed },
+            },
+            error => error,
+        })
     }
 
     /// Forgets what retention says. Without being asked this is done when the journal is opened, and once a day after.

@@ -1,5 +1,7 @@
 //! The person's mailbox: a Maildir, read without locks and within bounds; only headers are looked at.
 
+pub mod outbox;
+
 use std::{
     fs::{self, File},
     io::{ErrorKind, Read},

@@ -159,6 +159,15 @@ pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_folder(folder)
 }
 
+/// Renames a file inside its folder; what stands at the new name is replaced.
+///
+/// # Errors
+/// `Missing`, `ReadOnly`, `Denied`, `Io`.
+pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::rename(from, to).map_err(|e| StoreError::of(from, e))?;
+    sync_folder(folder_of(to))
+}
+
 /// Makes a folder and its parents, for the person only (0700); one that is there is left as it is.
 ///
 /// # Errors
