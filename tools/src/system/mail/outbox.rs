@@ -600,8 +600,8 @@ pub fn is_address(text: &str) -> bool {
     !local.is_empty() && !domain.is_empty() && text.len() <= MAX_ADDRESS && !text.contains(forbidden)
 }
 
-/// Every line ends with CRLF.
-fn crlf(message: &[u8]) -> Vec<u8> {
+/// A message with every line ended by CRLF.
+pub fn crlf(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + message.len() / 32);
     let mut rest = message.iter().copied().peekable();
     while let Some(byte) = rest.next() {
