@@ -34,6 +34,9 @@ impl Tool for This {
         "bring up the terminal",
         "run LibreOffice Writer",
         "open my web browser",
+        "fire up the music player app",
+        "can you start the camera",
+        "open lib re office calc",
     ];
     const LIMITS: &'static str = "Opens installed programs only, no files and no web pages.";
 

@@ -188,7 +188,7 @@ fn told(failure: Failure, who: &str) -> ToolError {
     }
 }
 
-/// A line of `pmset -g batt`: " -InternalBattery-0 (id=1)	85%; discharging; 4:12 remaining present: true".
+/// A line of `pmset -g batt`: after a tab "85%; discharging; 4:12 remaining present: true".
 fn parse_battery(text: &str) -> Option<Battery> {
     let line = text.lines().find(|line| line.contains("InternalBattery"))?;
     let (_, state) = line.split_once('\t')?;

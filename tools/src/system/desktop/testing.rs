@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::StreamExt as _;
 use serde::{Serialize, de::DeserializeOwned};
-use zbus::{Connection, DynamicType, Message, MessageStream, Type, connection, message};
+use zbus::{Connection, DynamicType, MessageStream, Type, connection, message};
 
 use super::Desk;
 use crate::{Ctx, Journal, Retention};
@@ -380,12 +380,10 @@ impl Speaker {
         let until = since + tenths * RATE / 10;
         let began = Instant::now();
         loop {
-            let heard = self.heard.lock().unwrap();
-            if let Some(piece) = heard.get(since..until) {
+            if let Some(piece) = self.heard.lock().unwrap().get(since..until) {
                 let squares: f64 = piece.iter().map(|s| f64::from(*s) * f64::from(*s)).sum();
                 return (squares / piece.len() as f64).sqrt();
             }
-            drop(heard);
             assert!(began.elapsed() < PATIENCE, "the recorder hears nothing");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -428,6 +426,3 @@ pub fn tone(path: &Path, pitch: f32, seconds: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, wav).unwrap();
 }
-
-/// Keeps a message until it is looked at.
-pub type Said = Arc<Mutex<Vec<Message>>>;

@@ -114,7 +114,7 @@ pub async fn networks(desk: &Desk) -> Result<Vec<Network>, ToolError> {
             }
         }
     }
-    found.sort_by(|a, b| (b.joined, b.strength).cmp(&(a.joined, a.strength)));
+    found.sort_by_key(|network| std::cmp::Reverse((network.joined, network.strength)));
     Ok(found)
 }
 

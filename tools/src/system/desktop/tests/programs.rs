@@ -15,7 +15,6 @@ use crate::{
     testing::{run, said, told},
 };
 
-/// The real gsettings where its schemas are installed, over a file of this test.
 #[tokio::test(flavor = "multi_thread")]
 async fn dark_mode_is_a_key_of_the_desktop() {
     let Some(mut world) = World::start().await else {
@@ -41,6 +40,32 @@ async fn dark_mode_is_a_key_of_the_desktop() {
         world
             .programs()
             .contains("gsettings set org.gnome.desktop.interface color-scheme prefer-dark")
+    );
+}
+
+/// The real gsettings, where the schemas of desktops are installed; what it keeps lies in this test's folder.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_real_gsettings_keeps_dark_mode() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let known = std::process::Command::new("gsettings")
+        .args(["range", "org.gnome.desktop.interface", "color-scheme"])
+        .output();
+    if !known.is_ok_and(|known| known.status.success()) {
+        println!("SKIPPED: gsettings does not know org.gnome.desktop.interface here");
+        return;
+    }
+    let ctx = world.ctx();
+    for (dark, expect) in [(true, "Dark mode is on."), (false, "Light mode is on.")] {
+        let args = json!({ "on": dark });
+        assert_eq!(said(run("system.dark_mode", args, &ctx).await), expect);
+    }
+    said(run("assistant.undo", json!({}), &ctx).await);
+    let args = json!({"on": true});
+    assert_eq!(
+        said(run("system.dark_mode", args, &ctx).await),
+        "Dark mode is on already."
     );
 }
 
@@ -334,6 +359,14 @@ async fn without_a_portal_a_program_takes_the_picture() {
     );
     said(run("assistant.undo", json!({"steps": 2}), &ctx).await);
     assert_eq!(fs::read_dir(&ctx.dirs.pictures).unwrap().count(), 0);
+    let guard = crate::testing::ReadOnly::of(&ctx.dirs.pictures);
+    let refused = crate::testing::unprivileged(async || run("system.screenshot", json!({}), &ctx).await);
+    drop(guard);
+    let text = told(refused);
+    assert!(
+        text.contains("pictures") && text.contains("then try again"),
+        "{text}"
+    );
     world.program("grim", "echo no > \"$1\"");
     assert_eq!(
         told(run("system.screenshot", json!({}), &ctx).await),
@@ -458,4 +491,39 @@ async fn apps_are_opened_in_a_scope_listed_and_closed() {
         assert!(began.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test]
+async fn disks_are_told_and_found_by_name() {
+    let Some(mut world) = World::start().await else {
+        return;
+    };
+    let ask = async |world: &World, args| run("system.disk_usage", args, &world.ctx()).await;
+    let own = ask(&world, json!({})).await.unwrap();
+    assert_eq!(own.data["disks"][0]["name"], "system", "{own:?}");
+    // Two file systems in a table of our own, both of them this one.
+    let root = world.folder().to_owned();
+    let proc = root.join("proc/self");
+    fs::create_dir_all(&proc).unwrap();
+    let stick = root.join("HOLIDAY 24");
+    fs::create_dir(&stick).unwrap();
+    let place = stick.display().to_string().replace(' ', "\\040");
+    let table = format!("1 1 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / {place} rw - vfat /dev/sdb1 rw\n");
+    fs::write(proc.join("mountinfo"), table).unwrap();
+    world.desk().root = root;
+    let both = ask(&world, json!({})).await.unwrap();
+    assert_eq!(both.data["disks"].as_array().unwrap().len(), 2, "{both:?}");
+    let one = ask(&world, json!({"disk": "my holliday stick"})).await;
+    let text = match one {
+        Ok(output) => output.say,
+        Err(error) => error.to_string(),
+    };
+    assert!(text.contains("HOLIDAY 24"), "{text}");
+    let stick = ask(&world, json!({"disk": "holiday 24"})).await.unwrap();
+    assert!(
+        stick.say.starts_with("HOLIDAY 24: ") && stick.untrusted,
+        "{stick:?}"
+    );
+    let text = told(ask(&world, json!({"disk": "purple"})).await);
+    assert!(text.contains("no disk called \"purple\""), "{text}");
 }

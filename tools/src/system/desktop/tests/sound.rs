@@ -57,6 +57,12 @@ async fn the_volume_is_set_muted_and_taken_back() {
         "The sound is on again."
     );
 
+    // Another process undoes it, too.
+    set(json!({"percent": 50})).await;
+    let later = world.ctx();
+    said(run("assistant.undo", json!({}), &later).await);
+    assert_eq!(percent().await, 40);
+
     // What somebody turned since is not turned back.
     set(json!({"percent": 20})).await;
     sound::set_volume(&ctx.desk, sound::of_percent(70)).await.unwrap();
