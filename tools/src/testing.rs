@@ -156,3 +156,65 @@ pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     assert!(!found.is_empty(), "{} holds no files", folder.display());
     found
 }
+
+/// Puts a message into the mail folder, as a mail server would.
+pub fn deliver(root: &Path, file: &str, from: &str, subject: &str, date: &str, body: &str) {
+    let path = root.join("mail").join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(
+        path,
+        format!("From: {from}\nSubject: {subject}\nDate: {date}\n\n{body}\n"),
+    )
+    .unwrap();
+}
+
+/// A small mailbox: three mails in the inbox, of which one is unread, one that was sent, one in the trash.
+pub fn mailbox(root: &Path) {
+    let anna = "Anna Bell <anna@example.org>";
+    let lunch = "Shall we meet at noon?\n\nAnna";
+    deliver(
+        root,
+        "new/3.x",
+        anna,
+        "Lunch?",
+        "Sun, 22 Nov 2026 11:00:00 +0000",
+        lunch,
+    );
+    let bob = "Bob Stone <bob@acme.example>";
+    deliver(
+        root,
+        "cur/2.x:2,S",
+        bob,
+        "Invoice 42",
+        "Fri, 20 Nov 2026 09:00:00 +0000",
+        "Please pay.",
+    );
+    let report = "--b\nContent-Type: text/html\n\n<p>The budget is fine.</p>\n--b\nContent-Type: application/pdf\n\
+        Content-Disposition: attachment; filename=figures.pdf\n\nnot much here\n--b--\n";
+    let subject = "Report\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b";
+    deliver(
+        root,
+        "cur/1.x:2,S",
+        anna,
+        subject,
+        "Thu, 19 Nov 2026 08:00:00 +0000",
+        report,
+    );
+    let plans = "Plans\nTo: Carl <carl@example.org>";
+    deliver(
+        root,
+        ".Sent/cur/4.x:2,S",
+        "me <me@example.org>",
+        plans,
+        "Tue, 17 Nov 2026 08:00:00 +0000",
+        "Ours.",
+    );
+    deliver(
+        root,
+        ".Trash/cur/5.x:2,S",
+        "Spammer <s@spam.example>",
+        "Buy",
+        "Tue, 17 Nov 2026 08:00:00 +0000",
+        "Buy!",
+    );
+}

@@ -7,8 +7,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
     system::{
-        heard::{Ear, HEARD},
-        mail::{self, Mail},
+        mail::{self, Depth, Entry, Found, Index, Query},
         plain,
     },
 };
@@ -48,84 +47,80 @@ impl Tool for This {
         "how many unread mails do I have",
         "did Anna write to me",
         "any messages from work in my inbox",
+        "what's new in my inbox",
+        "who has emailed me",
+        "list my unread emails",
     ];
-    const LIMITS: &'static str = "Shows senders and subjects, not what the mail says.";
+    const USE_WHEN: &'static str =
+        "For what is new; mail.search is for words and days, mail.read for what a mail says.";
+    const LIMITS: &'static str = "Shows senders and subjects of the inbox, not what the mail says.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let folder = ctx.dirs.mail.clone();
-        let read = tokio::task::spawn_blocking(move || mail::inbox(&folder)).await;
-        let mut mails = read.map_err(|e| ToolError::broken("read your mail", e))??;
-        let from = args
-            .from
-            .map(|f| plain::one_line(&f, 60))
-            .filter(|f| !f.is_empty());
-        if let Some(from) = &from {
-            let ear = Ear::new(from);
-            mails.retain(|mail| is_from(mail, from, &ear));
-        }
-        let unread = mails.iter().filter(|m| m.unread).count();
-        if args.unread == Some(true) {
-            mails.retain(|m| m.unread);
-        }
-        let found = mails.len();
-        mails.truncate(args.count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT) as usize);
-        let zone = ctx.now.time_zone();
-        let data: Vec<_> = mails
-            .iter()
-            .map(|m| {
-                json!({
-                    "from": m.from,
-                    "subject": m.subject,
-                    "date": m.local(zone).strftime("%Y-%m-%d %H:%M").to_string(),
-                    "unread": m.unread,
+        ctx.blocking("read your mail", move |ctx| {
+            let from = args
+                .from
+                .map(|from| plain::one_line(&from, 60))
+                .filter(|from| !from.is_empty());
+            let index = Index::open(&ctx.dirs, Depth::Headers, mail::PATIENCE)?;
+            let query = Query {
+                from: from.as_deref().map(|from| mail::who(ctx, from)),
+                unread: args.unread.filter(|unread| *unread),
+                inbox: true,
+                ..Query::default()
+            };
+            let count = args.count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT) as usize;
+            let found = index.find(&query, count)?;
+            mail::show(&index, &found.entries, &ctx.now);
+            let mut say = say(&found, args.unread == Some(true), from.as_deref());
+            if index.left > 0 {
+                say.push_str(" I have not looked at all of your mail yet.");
+            }
+            let zone = ctx.now.time_zone();
+            let mails: Vec<_> = found
+                .entries
+                .iter()
+                .map(|entry| {
+                    json!({
+                        "from": entry.from.shown(),
+                        "subject": entry.subject,
+                        "date": entry.date.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+                        "unread": entry.unread,
+                    })
                 })
-            })
-            .collect();
-        let say = say(&mails, found, unread, args.unread == Some(true), from.as_deref());
-        Ok(Output::new(
-            say,
-            json!({"found": found, "unread": unread, "mails": data}),
-        ))
+                .collect();
+            let data = json!({"found": found.count, "unread": found.unread, "mails": mails});
+            Ok(Output::new(say, data))
+        })
+        .await
     }
 }
 
-/// By address as written, or by the name as heard.
-fn is_from(mail: &Mail, from: &str, ear: &Ear) -> bool {
-    let address = mail.address.to_lowercase();
-    let from = from.to_lowercase();
-    match from.contains('@') {
-        true => address == from,
-        false => {
-            let (user, host) = address.split_once('@').unwrap_or((&address, ""));
-            ear.likeness(&mail.from) >= HEARD
-                || ear.likeness(user) >= HEARD
-                || host.split('.').any(|part| part == from)
-        }
-    }
-}
-
-fn say(mails: &[Mail], found: usize, unread: usize, only_unread: bool, from: Option<&str>) -> String {
-    let by = from.map(|f| format!(" from {f}")).unwrap_or_default();
-    let Some(first) = mails.first() else {
+fn say(found: &Found, only_unread: bool, from: Option<&str>) -> String {
+    let by = from.map(|from| format!(" from {from}")).unwrap_or_default();
+    let Some(first) = found.entries.first() else {
         return match only_unread {
             true => format!("You have no unread mail{by}."),
             false => format!("You have no mail{by}."),
         };
     };
-    let count = match (unread, only_unread) {
-        (0, _) if found == 1 => format!("You have one mail{by}, already read."),
-        (0, _) => format!("You have no unread mail{by}."),
-        (1, _) => format!("You have one unread mail{by}."),
-        (n, _) => format!("You have {n} unread mails{by}."),
+    let count = match found.unread {
+        0 if found.count == 1 => format!("You have one mail{by}, already read."),
+        0 => format!("You have no unread mail{by}."),
+        1 => format!("You have one unread mail{by}."),
+        n => format!("You have {n} unread mails{by}."),
     };
-    let about = |m: &Mail| match m.subject.as_str() {
-        "" => format!("{} without a subject", m.from),
-        subject => format!("{} about {}", m.from, subject.trim_end_matches(['.', '!', '?'])),
+    let about = |entry: &Entry| match entry.subject.as_str() {
+        "" => format!("{} without a subject", entry.from.shown()),
+        subject => format!(
+            "{} about {}",
+            entry.from.shown(),
+            subject.trim_end_matches(['.', '!', '?'])
+        ),
     };
-    match mails.len() {
+    match found.entries.len() {
         1 => format!("{count} It is {}.", about(first)),
         _ => {
-            let named: Vec<String> = mails.iter().take(MAX_SPOKEN).map(about).collect();
+            let named: Vec<String> = found.entries.iter().take(MAX_SPOKEN).map(about).collect();
             format!("{count} The newest: {}.", named.join(", "))
         }
     }
