@@ -218,3 +218,31 @@ pub fn mailbox(root: &Path) {
         "Buy!",
     );
 }
+
+/// Contacts of whom mail is written: one with an address, one with two, two of one name, one with none.
+pub fn cards(ctx: &Ctx) {
+    fs::create_dir_all(ctx.dirs.contacts.join("book")).unwrap();
+    let card = |name: &str, lines: &str| format!("BEGIN:VCARD\nVERSION:4.0\nFN:{name}\n{lines}END:VCARD\n");
+    let cards = [
+        card("Anna Bell", "EMAIL:anna@example.org\n"),
+        card(
+            "Catherine Stone",
+            "EMAIL;TYPE=work:cs@acme.example\nEMAIL;TYPE=home:cat@home.example\n",
+        ),
+        card("Peter Parker", "EMAIL:peter@example.org\n"),
+        card("Peter Pan", "EMAIL:pan@example.org\n"),
+        card("Zoe Quiet", "TEL:123456\n"),
+    ];
+    fs::write(ctx.dirs.contacts.join("book/all.vcf"), cards.concat()).unwrap();
+}
+
+/// An account that sends.
+pub fn account(ctx: &mut Ctx) {
+    ctx.mail.accounts = vec![crate::MailAccount {
+        name: "home".to_owned(),
+        address: "me@example.org".to_owned(),
+        sender: "Me".to_owned(),
+        maildir: ctx.dirs.mail.clone(),
+        sends: true,
+    }];
+}

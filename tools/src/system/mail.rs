@@ -11,10 +11,12 @@ mod message;
 mod index;
 mod choose;
 mod change;
+mod compose;
 
 pub use change::{mark, move_to};
 pub use choose::{Asked, Need, PATIENCE, about, choose, focus, show, span, who};
-pub use folders::{Folder, Role, folders, named, unique};
+pub use compose::{Draft, Sender, draft, forward, recipients, reply, send, sender, sender_of, words};
+pub use folders::{Folder, Role, folders, named};
 pub use index::{Depth, Entry, Found, Index, Query, Who};
 pub use message::{Attachment, Head, Letter, MAX_MESSAGE, MAX_TEXT, Person, Refused};
 pub use text::{Folded, aloud, fold, part};

@@ -176,6 +176,31 @@ impl Letter {
     }
 }
 
+/// The attachments of a message with their contents, for passing them on. A mail that is attached gets a name of a file.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn contents(bytes: &[u8]) -> Result<Vec<(Attachment, Vec<u8>)>, Refused> {
+    with(bytes, |message| {
+        Ok(attached(message)
+            .map(|part| match &part.body {
+                PartType::Message(inner) => {
+                    let subject = plain::one_line(inner.subject().unwrap_or_default(), MAX_TEXT);
+                    let subject = subject.replace(['/', '\\'], " ");
+                    let file = Attachment {
+                        name: format!("{}.eml", if subject.is_empty() { "mail" } else { &subject }),
+                        kind: "message/rfc822".to_owned(),
+                        size: part.len(),
+                    };
+                    let (from, to) = (part.offset_body as usize, part.offset_end as usize);
+                    (file, bytes.get(from..to).unwrap_or_default().to_vec())
+                }
+                _ => (attachment(part), part.contents().to_vec()),
+            })
+            .collect())
+    })
+}
+
 /// Parses within bounds. A parser that panics on a hostile message must not take the daemon's turn with it.
 fn with<T>(bytes: &[u8], read: impl FnOnce(&Message<'_>) -> Result<T, Refused>) -> Result<T, Refused> {
     if bytes.len() as u64 > MAX_MESSAGE {
