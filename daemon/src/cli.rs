@@ -134,6 +134,12 @@ pub enum Verb {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Work that another `tiro` gives away, because it may crash or has to outlive it.
+    #[command(hide = true)]
+    Helper {
+        /// What to do.
+        work: String,
+    },
     /// Fill empty data folders from a world file (demo and tests).
     #[command(hide = true)]
     World {
@@ -224,6 +230,9 @@ pub fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Verb::Helper { work } = &cli.verb {
+        return Ok(helper(work));
+    }
     app::log(cli.verbose);
     // These two work on a machine where nothing else does.
     if let Verb::Completions { shell } = cli.verb {
@@ -260,7 +269,17 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Sync(args) => sync::run(&app, &args).await,
         Verb::Status { json, follow } => status::run(&app, json, follow).await,
         Verb::World { file } => world::run(&app, &file),
-        Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => Ok(ExitCode::SUCCESS),
+        Verb::Helper { .. } | Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => {
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Reads from stdin, works, and answers on stdout; what goes wrong is for whoever started it.
+fn helper(work: &str) -> ExitCode {
+    match ::tools::system::helper::run(work, std::io::stdin().lock(), &mut std::io::stdout()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }
 

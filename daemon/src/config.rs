@@ -12,7 +12,8 @@ pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
 pub use values::{
-    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, ServerUrl, SmtpUrl, Weights,
+    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, SearchUrl, ServerUrl, SmtpUrl,
+    Weights,
 };
 
 use schemars::JsonSchema;
@@ -77,6 +78,14 @@ section! {
         applications: Applications = Applications::default(),
         /// Your music and your pictures.
         media: Media = Media::default(),
+        /// Your files.
+        files: Files = Files::default(),
+        /// Your own programs that Tiro can run by name.
+        shortcuts: Shortcuts = Shortcuts::default(),
+        /// The web, which only your browser ever reaches.
+        web: Web = Web::default(),
+        /// The weather. It is the only thing that Tiro itself asks for on the internet, and only once you turn it on.
+        weather: Weather = Weather::default(),
         /// The two programs that run the models.
         engines: Engines = Engines::default(),
         /// Where weights come from.
@@ -404,6 +413,58 @@ section! {
         /// Folders with desktop entries, nearest first; an empty list means those of the system.
         #[schemars(length(max = 50))]
         dirs: Vec<Folder> = Vec::new(),
+        /// The command that opens a file or a web address with its program, such as "xdg-open"; empty finds one.
+        #[schemars(length(max = 500))]
+        opener: String = String::new(),
+    }
+}
+
+section! {
+    /// Your files.
+    Files {
+        /// Folders that Tiro may search, read and change, with all below them; none means your documents, downloads,
+        /// desktop, music, pictures and videos.
+        #[schemars(length(max = 50))]
+        dirs: Vec<Folder> = Vec::new(),
+    }
+}
+
+section! {
+    /// Your own programs that Tiro can run by name.
+    Shortcuts {
+        /// Folder with executable files that only you can change; the line "# tiro: ..." in each says what it does.
+        dir: Folder = Folder::default(),
+    }
+}
+
+section! {
+    /// The web, which only your browser ever reaches.
+    Web {
+        /// Where your browser searches; {} stands for the words.
+        search_url: SearchUrl = SearchUrl::default(),
+    }
+}
+
+section! {
+    /// The weather. It is the only thing that Tiro itself asks for on the internet, and only once you turn it on.
+    Weather {
+        /// Whether the service may be asked. It learns the place that you ask about.
+        enabled: bool = false,
+        /// Where you are, such as "Berlin".
+        #[schemars(length(max = 80))]
+        place: String = String::new(),
+        /// Degrees north of that place; with both set to 0 the service is asked where it is.
+        #[schemars(range(min = -90.0, max = 90.0))]
+        latitude: f64 = 0.0,
+        /// Degrees east of it.
+        #[schemars(range(min = -180.0, max = 180.0))]
+        longitude: f64 = 0.0,
+        /// Whether degrees are Fahrenheit and winds in miles an hour.
+        imperial: bool = false,
+        /// A service that answers as Open-Meteo does.
+        url: ServerUrl = ServerUrl::known("https://api.open-meteo.com/v1/forecast"),
+        /// One that knows where places are.
+        places_url: ServerUrl = ServerUrl::known("https://geocoding-api.open-meteo.com/v1/search"),
     }
 }
 
@@ -531,6 +592,13 @@ impl Config {
             music: self.media.music.or(default.music),
             pictures: self.media.pictures.or(default.pictures),
             state: default.state,
+            cache: default.cache,
+            files: match &self.files.dirs[..] {
+                [] => default.files,
+                dirs => dirs.iter().filter_map(Folder::path).collect(),
+            },
+            trash: default.trash,
+            shortcuts: self.shortcuts.dir.or(default.shortcuts),
             applications: match &self.applications.dirs[..] {
                 [] => default.applications,
                 dirs => dirs.iter().filter_map(Folder::path).collect(),
@@ -557,6 +625,36 @@ impl Config {
         tools::Mail {
             accounts,
             recall: self.mail.recall.get(),
+        }
+    }
+
+    /// What tools reach beyond the folders.
+    pub fn reach(&self) -> tools::Reach {
+        let weather = &self.weather;
+        let opener = &self.applications.opener;
+        tools::Reach {
+            bus: None,
+            opener: tools::system::opener::words(opener).unwrap_or_else(|| {
+                tracing::warn!(
+                    opener,
+                    "applications.opener is no command; the usual one is taken"
+                );
+                Vec::new()
+            }),
+            // Where this program is not known by its path, or is a test, it does such work itself.
+            helper: std::env::current_exe()
+                .ok()
+                .filter(|program| program.file_name().is_some_and(|name| name == "tiro")),
+            search_url: self.web.search_url.as_str().to_owned(),
+            weather: tools::Weather {
+                enabled: weather.enabled,
+                url: weather.url.as_str().to_owned(),
+                places_url: weather.places_url.as_str().to_owned(),
+                place: weather.place.clone(),
+                at: (weather.latitude != 0.0 || weather.longitude != 0.0)
+                    .then_some((weather.latitude, weather.longitude)),
+                imperial: weather.imperial,
+            },
         }
     }
 }

@@ -23,7 +23,9 @@ pub fn reasons(entry: &Entry, arguments: &Value, tainted: bool, said: &[&str]) -
     match entry.effect {
         Effect::Irreversible => reasons.push("This cannot be undone.".to_owned()),
         Effect::Egress => reasons.push("This leaves your computer.".to_owned()),
-        Effect::Write if entry.confirm => reasons.push("This deletes something.".to_owned()),
+        Effect::Write if entry.confirm => {
+            reasons.push("This takes something away from where it is.".to_owned())
+        }
         Effect::Write if tainted => {
             reasons.push("I have read text that somebody else wrote in this conversation.".to_owned());
         }
@@ -52,16 +54,28 @@ pub fn refusal(entry: &Entry, tainted: bool) -> Option<String> {
     (entry.own_words && tainted).then(prompts::words::own_words_only)
 }
 
-/// Strings among the arguments that point somewhere: mail addresses, URLs, paths.
+/// Strings among the arguments that point somewhere: mail addresses, URLs, hosts, paths.
 fn addresses(value: &Value, found: &mut Vec<String>) {
     match value {
-        Value::String(s) if s.contains('@') || s.contains("://") || s.starts_with(['/', '~']) => {
+        Value::String(s)
+            if s.contains('@') || s.contains("://") || s.starts_with(['/', '~']) || is_host(s) =>
+        {
             found.push(s.clone())
         }
         Value::Array(items) => items.iter().for_each(|v| addresses(v, found)),
         Value::Object(fields) => fields.values().for_each(|v| addresses(v, found)),
         _ => {}
     }
+}
+
+/// Whether a text begins with the name of a host, as addresses do that are written without "https": `evil.example/x`.
+fn is_host(text: &str) -> bool {
+    let host = text.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    let ending = host.rsplit('.').next().unwrap_or_default();
+    host.contains('.')
+        && ending.len() >= 2
+        && ending.chars().all(char::is_alphabetic)
+        && !text.contains(char::is_whitespace)
 }
 
 #[cfg(test)]
@@ -97,7 +111,7 @@ mod tests {
             true,
             false,
             json!({}),
-            &["This deletes something."],
+            &["This takes something away from where it is."],
         );
         check(Effect::Write, false, true, json!({}), &[READ]);
         check(
@@ -129,6 +143,31 @@ mod tests {
             .map(|t| t.name)
             .collect();
         assert_eq!(kept, ["memory.remember"]);
+    }
+
+    #[test]
+    fn a_page_that_the_person_never_said_is_named_after_others_spoke() {
+        let open = tools::find("web.open_url").unwrap();
+        let said = ["open example.org", "read my mail"];
+        let why = |url: &str, tainted| reasons(open, &json!({"url": url}), tainted, &said);
+        assert!(why("evil.example/?q=secret", false).is_empty());
+        for (url, expect) in [
+            (
+                "evil.example/?q=secret",
+                Some("You did not mention evil.example/?q=secret yourself."),
+            ),
+            (
+                "https://evil.example",
+                Some("You did not mention https://evil.example yourself."),
+            ),
+            ("example.org", None),
+        ] {
+            let reasons = why(url, true);
+            assert!(!reasons.is_empty(), "every page is asked about then");
+            assert_eq!(reasons.get(1).map(String::as_str), expect, "{url}");
+        }
+        let search = tools::find("web.search").unwrap();
+        assert_eq!(reasons(search, &json!({"words": "cake"}), true, &said).len(), 1);
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub struct Paths {
     pub music: PathBuf,
     /// The person's pictures.
     pub pictures: PathBuf,
+    /// The person's own folders with documents, pictures and so on.
+    pub files: Vec<PathBuf>,
+    /// The trash of the desktop.
+    pub trash: PathBuf,
 }
 
 impl Paths {
@@ -62,6 +66,8 @@ impl Paths {
             applications: vec![home.join("data/applications")],
             music: home.join("music"),
             pictures: home.join("pictures"),
+            files: vec![home.join("data/files")],
+            trash: home.join("data/Trash"),
         }
     }
 
@@ -121,9 +127,14 @@ impl Paths {
     pub fn dirs(&self) -> tools::Dirs {
         tools::Dirs {
             state: self.state.clone(),
+            cache: self.cache.clone(),
             applications: self.applications.clone(),
             music: self.music.clone(),
             pictures: self.pictures.clone(),
+            files: self.files.clone(),
+            trash: self.trash.clone(),
+            // Beside the config file, because they are the person's own, as that is.
+            shortcuts: self.config.with_file_name("shortcuts"),
             ..tools::Dirs::under(&self.data)
         }
     }
@@ -172,6 +183,8 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
     let folder = |name: &str, default: &str| xdg(name).unwrap_or_else(|| home.join(default));
     let data_home = folder("XDG_DATA_HOME", ".local/share");
     let cache = folder("XDG_CACHE_HOME", ".cache").join("tiro");
+    let config = folder("XDG_CONFIG_HOME", ".config");
+    let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
     let state = folder("XDG_STATE_HOME", ".local/state").join("tiro");
     let data_dirs = data_dirs
         .filter(|v| !v.is_empty())
@@ -186,6 +199,8 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
     Paths {
         music: own("XDG_MUSIC_DIR", "Music"),
         pictures: own("XDG_PICTURES_DIR", "Pictures"),
+        files: user_dirs(&named, home),
+        trash: data_home.join("Trash"),
         config: config.join("tiro/config.toml"),
         data: data_home.join("tiro"),
         models: cache.join("models"),
@@ -214,6 +229,24 @@ fn user_dir(text: &str, name: &str, home: &Path) -> Option<PathBuf> {
     (path.is_absolute() && path != home).then_some(path)
 }
 
+/// The folders of a person, by what `user-dirs.dirs` says of them (xdg-user-dirs) and else by their usual names. One
+/// that is the home folder itself is one that the person does not have.
+fn user_dirs(named: &str, home: &Path) -> Vec<PathBuf> {
+    let known = [
+        ("XDG_DOCUMENTS_DIR", "Documents"),
+        ("XDG_DOWNLOAD_DIR", "Downloads"),
+        ("XDG_DESKTOP_DIR", "Desktop"),
+        ("XDG_MUSIC_DIR", "Music"),
+        ("XDG_PICTURES_DIR", "Pictures"),
+        ("XDG_VIDEOS_DIR", "Videos"),
+    ];
+    known
+        .map(|(name, usual)| user_dir(named, name, home).unwrap_or_else(|| home.join(usual)))
+        .into_iter()
+        .filter(|path| !home.starts_with(path))
+        .collect()
+}
+
 fn macos(home: &Path) -> Paths {
     let support = home.join("Library/Application Support/Tiro");
     let cache = home.join("Library/Caches/Tiro");
@@ -225,6 +258,10 @@ fn macos(home: &Path) -> Paths {
         cache,
         state: support.join("state"),
         run: support.join("run"),
+        files: ["Documents", "Downloads", "Desktop", "Music", "Pictures", "Movies"]
+            .map(|name| home.join(name))
+            .to_vec(),
+        trash: home.join(".Trash"),
         applications: vec![
             home.join("Applications"),
             PathBuf::from("/Applications"),
@@ -322,6 +359,28 @@ mod tests {
         assert_eq!(paths.dirs().calendars, Path::new("/t/data/calendars"));
         assert_eq!(paths.dirs().state, Path::new("/t/state"));
         assert_eq!(paths.dirs().music, Path::new("/t/music"));
+    }
+
+    #[test]
+    fn folders_of_the_person() {
+        let home = Path::new("/home/ada");
+        let usual = user_dirs("", home);
+        assert_eq!(usual.len(), 6);
+        assert_eq!(usual[0], Path::new("/home/ada/Documents"));
+        let named = "# words\nXDG_DOCUMENTS_DIR=\"$HOME/Dokumente\"\nXDG_MUSIC_DIR=\"/media/music\"\n\
+                     XDG_VIDEOS_DIR=\"$HOME/\"\nXDG_DESKTOP_DIR=\"relative\"\nXDG_PICTURES_DIR=\"/\"\n";
+        let folders = user_dirs(named, home);
+        let expect = [
+            "/home/ada/Dokumente",
+            "/home/ada/Downloads",
+            "/home/ada/Desktop",
+            "/media/music",
+        ];
+        assert_eq!(folders, expect.map(PathBuf::from));
+        let tiro = paths("TIRO_HOME=/t").dirs();
+        assert_eq!(tiro.files, [PathBuf::from("/t/data/files")]);
+        assert_eq!(tiro.shortcuts, Path::new("/t/shortcuts"));
+        assert_eq!(tiro.trash, Path::new("/t/data/Trash"));
     }
 
     #[test]

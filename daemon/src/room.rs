@@ -58,6 +58,8 @@ pub struct Parts {
     pub ring: ring::Settings,
     /// The desktop that tools act on.
     pub desk: Desk,
+    /// What tools reach beyond the folders.
+    pub reach: tools::Reach,
     /// Where every write is written down before it happens.
     pub journal: Journal,
     /// Who the person is by mail.
@@ -376,6 +378,7 @@ impl Parts {
             snooze: self.ring.snooze,
             desk: self.desk.clone(),
             mail: self.mail.clone(),
+            reach: self.reach.clone(),
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
         }

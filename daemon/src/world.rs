@@ -130,8 +130,11 @@ impl Place {
             Place::Reminders => dirs.reminders.clone(),
             Place::Mail => dirs.mail.clone(),
             Place::Notes => dirs.notes.clone(),
-            // Beside the notes: `data/files` under TIRO_HOME.
-            Place::Files => dirs.notes.with_file_name("files"),
+            Place::Files => dirs
+                .files
+                .first()
+                .context("No folder for files is configured.")?
+                .clone(),
             Place::Applications => dirs
                 .applications
                 .first()

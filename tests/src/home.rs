@@ -70,6 +70,12 @@ impl Home {
                 ..daemon::ring::Settings::default()
             },
             desk: tools::system::desktop::Desk::nowhere(),
+            // No test reaches the desktop that it happens to run on.
+            reach: tools::Reach {
+                bus: Some("unix:path=/nonexistent/bus".to_owned()),
+                opener: vec!["/nonexistent/opener".to_owned()],
+                ..tools::Reach::default()
+            },
             journal: tools::Journal::at(&self.dirs().state, tools::Retention::default()),
             mail: tools::Mail::default(),
             trace: None,

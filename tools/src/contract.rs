@@ -103,6 +103,8 @@ pub struct Ctx {
     pub desk: Desk,
     /// Who the person is by mail.
     pub mail: Mail,
+    /// Programs, the bus and the one server that tools reach beyond the folders.
+    pub reach: Reach,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
 }
@@ -125,6 +127,7 @@ impl Ctx {
             snooze: Ctx::SNOOZE,
             desk: Desk::nowhere(),
             mail: Mail::default(),
+            reach: Reach::default(),
             step,
         }
     }
@@ -143,6 +146,64 @@ impl Ctx {
         tokio::task::spawn_blocking(move || work(&ctx))
             .await
             .map_err(|e| ToolError::broken(what, e))?
+    }
+}
+
+/// What tools reach beyond the folders: other programs, the session bus, and a weather service where that is wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reach {
+    /// Address of the session bus; without one, that which the environment names.
+    pub bus: Option<String>,
+    /// The command that opens a file or an address with its default program; empty means what this system has for it.
+    pub opener: Vec<String>,
+    /// `tiro` itself, to be started for work that may crash or that has to outlive this process (`system::helper`).
+    /// Without it such work is done in this process.
+    pub helper: Option<PathBuf>,
+    /// Where the web is searched; `{}` stands for the words.
+    pub search_url: String,
+    /// The weather.
+    pub weather: Weather,
+}
+
+impl Default for Reach {
+    fn default() -> Reach {
+        Reach {
+            bus: None,
+            opener: Vec::new(),
+            helper: None,
+            search_url: "https://duckduckgo.com/?q={}".to_owned(),
+            weather: Weather::default(),
+        }
+    }
+}
+
+/// Whether, where and for where the weather is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weather {
+    /// Nothing is sent anywhere without this.
+    pub enabled: bool,
+    /// The forecast service, in the shape of Open-Meteo's `/v1/forecast`.
+    pub url: String,
+    /// Where a place is, in the shape of Open-Meteo's `/v1/search`.
+    pub places_url: String,
+    /// The person's own place.
+    pub place: String,
+    /// Where that is, in degrees north and east; without it the places service is asked.
+    pub at: Option<(f64, f64)>,
+    /// Whether degrees are Fahrenheit and speeds miles an hour.
+    pub imperial: bool,
+}
+
+impl Default for Weather {
+    fn default() -> Weather {
+        Weather {
+            enabled: false,
+            url: "https://api.open-meteo.com/v1/forecast".to_owned(),
+            places_url: "https://geocoding-api.open-meteo.com/v1/search".to_owned(),
+            place: String::new(),
+            at: None,
+            imperial: false,
+        }
     }
 }
 
@@ -244,8 +305,16 @@ pub struct Dirs {
     pub music: PathBuf,
     /// Where pictures of the screen go.
     pub pictures: PathBuf,
+    /// The folders whose files may be found, read and moved, with everything below them: Documents, Downloads, ...
+    pub files: Vec<PathBuf>,
+    /// The trash of the desktop, as freedesktop.org specifies it.
+    pub trash: PathBuf,
+    /// The person's own programs that can be run by name.
+    pub shortcuts: PathBuf,
     /// What Tiro keeps for itself: timers, journal.
     pub state: PathBuf,
+    /// What can be made or fetched again: words of files, the last forecast.
+    pub cache: PathBuf,
     /// Folders with desktop entries, nearest first (`$XDG_DATA_HOME/applications`, ...).
     pub applications: Vec<PathBuf>,
 }
@@ -264,7 +333,11 @@ impl Dirs {
             mail: root.join("mail"),
             music: root.join("music"),
             pictures: root.join("pictures"),
+            files: vec![root.join("files")],
+            trash: root.join("Trash"),
+            shortcuts: root.join("shortcuts"),
             state: root.join("state"),
+            cache: root.join("cache"),
             applications: vec![root.join("applications")],
         }
     }

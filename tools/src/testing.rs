@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     Ctx, Dirs, Output, ToolError,
+    contract::Reach,
     discover::Index,
     system::{
         desktop::Desk,
@@ -31,6 +32,12 @@ pub fn ctx(root: &Path) -> Ctx {
         snooze: Ctx::SNOOZE,
         desk: Desk::nowhere(),
         mail: crate::Mail::default(),
+        // No test reaches the desktop that it happens to run on.
+        reach: Reach {
+            bus: Some("unix:path=/nonexistent/bus".into()),
+            opener: vec!["/nonexistent/opener".into()],
+            ..Reach::default()
+        },
         step: step(root),
     }
 }

@@ -187,6 +187,18 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "Xvfb and xclip",
+        why: "are a display without a screen, and the program that pastes there what a test copied",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || (works("Xvfb", &["-help"]) && works("xclip", &["-version"])),
+        how: packages(
+            &["xvfb", "xclip"],
+            &["xorg-x11-server-Xvfb", "xclip"],
+            &["xorg-server-xvfb", "xclip"],
+            &[],
+        ),
+    },
+    Need {
         name: "D-Bus",
         why: "is the bus on which tests have a desktop of their own",
         used: Use::Test,

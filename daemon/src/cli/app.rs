@@ -161,6 +161,7 @@ impl App {
                 speaker: None,
             },
             desk: Desk::here(),
+            reach: config.reach(),
             journal: self.journal(),
             mail: config.mail(&self.paths),
             trace: config

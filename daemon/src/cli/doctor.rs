@@ -12,9 +12,9 @@ use models::{
     registry::{Model, Registry, State},
 };
 use tools::system::{
-    contacts,
+    self, contacts,
     desktop::{Desk, capabilities},
-    store,
+    opener, shortcuts, store, weather,
 };
 
 use super::app::App;
@@ -214,7 +214,35 @@ fn stores(app: &App) -> Section {
             Err(error) => section.fail(name, format!("{error:#}"), "Make the folder readable for you."),
         }
     }
+    own_things(&mut section, &dirs, &app.config.reach());
     section
+}
+
+/// The person's files and programs.
+fn own_things(section: &mut Section, dirs: &tools::Dirs, reach: &tools::Reach) {
+    let roots = system::files::roots(dirs).unwrap_or_default();
+    let names: Vec<&str> = roots.iter().map(|root| root.name.as_str()).collect();
+    match (&names[..], opener::program(reach)) {
+        ([], _) => section.info("files", "None of the folders for files is there (files.dirs)."),
+        (names, Some(program)) => section.ok("files", format!("{}, opened with {program}.", names.join(", "))),
+        (names, None) => section.warn(
+            "files",
+            format!("{}, and nothing here opens files with their programs.", names.join(", ")),
+            "Install xdg-utils, or set applications.opener.",
+        ),
+    }
+    match shortcuts::list(&dirs.shortcuts) {
+        Ok(shelf) if shelf.refused.is_empty() => section.info(
+            "shortcuts",
+            format!("{} in {}.", shelf.shortcuts.len(), dirs.shortcuts.display()),
+        ),
+        Ok(shelf) => section.warn(
+            "shortcuts",
+            shelf.refused.join(" "),
+            "They are not run until only you can change them: chmod go-w.",
+        ),
+        Err(error) => section.warn("shortcuts", error.to_string(), "Close the folder with chmod go-w."),
+    }
 }
 
 struct Count {
@@ -492,10 +520,21 @@ async fn daemon(paths: &Paths) -> Section {
 
 fn privacy(config: &Config) -> Section {
     let mut section = Section::new("privacy");
-    section.ok(
-        "network",
-        "Nothing leaves this machine. Only `tiro models pull` uses the network.",
-    );
+    let weather = config.reach().weather;
+    match weather.enabled {
+        false => section.ok(
+            "network",
+            "Nothing leaves this machine. Only `tiro models pull` uses the network.",
+        ),
+        true => section.info(
+            "network",
+            format!(
+                "Who asks for the weather tells {} for which place. Nothing else leaves this machine.",
+                weather::host(&weather)
+                    .unwrap_or_else(|| "nobody yet, since weather.url is no address,".to_owned())
+            ),
+        ),
+    }
     match config.privacy.trace {
         true => section.info(
             "trace",

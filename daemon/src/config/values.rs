@@ -269,6 +269,11 @@ impl fmt::Display for AccountName {
 pub struct ServerUrl(String);
 
 impl ServerUrl {
+    /// One that is known to be right.
+    pub(super) fn known(url: &str) -> ServerUrl {
+        ServerUrl(url.to_owned())
+    }
+
     /// As it was written; empty when it was not.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -335,6 +340,41 @@ checked! {
     ImapUrl: IMAP_URL, |text| Server::parse(text, Protocol::Imap).is_ok();
     /// Where mail is sent.
     SmtpUrl: SMTP_URL, |text| Server::parse(text, Protocol::Smtp).is_ok();
+}
+
+/// Where the web is searched: an address with `{}` where the words go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SearchUrl(String);
+
+impl SearchUrl {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SearchUrl {
+    fn default() -> SearchUrl {
+        SearchUrl(tools::Reach::default().search_url)
+    }
+}
+
+impl FromStr for SearchUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SearchUrl, String> {
+        match tools::system::web::is_template(text) {
+            true => Ok(SearchUrl(text.to_owned())),
+            false => Err(format!("{text:?} is not {SEARCH_URL}")),
+        }
+    }
+}
+
+impl fmt::Display for SearchUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// A day of the week, its name or at least three letters of it: "monday", "Sat".
@@ -416,6 +456,8 @@ const SERVER_URL: &str =
 const MAIL_ADDRESS: &str = r#"an address such as "ada@example.org""#;
 const IMAP_URL: &str = r#"an address such as "imaps://imap.example.org", or "imap://localhost:143" where encryption begins later"#;
 const SMTP_URL: &str = r#"an address such as "smtps://smtp.example.org", or "smtp://smtp.example.org" where encryption begins later"#;
+const SEARCH_URL: &str =
+    r#"a web address with {} where the words go, such as "https://duckduckgo.com/?q={}""#;
 const PERIOD: &str = r#"a length of time such as "90s", "10m", "2h" or "90d""#;
 const FOLDER: &str = r#"a folder that starts with "/" or "~/", or "" for the usual place"#;
 const FILE_PATH: &str = r#"a file that starts with "/" or "~/", or "" for none"#;
@@ -463,6 +505,7 @@ text_value! {
     MailAddress: MAIL_ADDRESS;
     ImapUrl: IMAP_URL;
     SmtpUrl: SMTP_URL;
+    SearchUrl: SEARCH_URL;
 }
 
 /// Whether a path leads to the same place from every working directory.
@@ -510,6 +553,16 @@ mod tests {
         check("10m ago", Err(()));
         check("1y", Err(()));
         check("400000d", Err(()));
+    }
+
+    #[test]
+    fn a_search_has_a_place_for_its_words() {
+        let parse = |text: &str| text.parse::<SearchUrl>();
+        assert_eq!(parse("https://find.example/?q={}").unwrap().as_str(), "https://find.example/?q={}");
+        for wrong in ["https://find.example/", "file:///{}", "javascript:{}", "{}", ""] {
+            assert!(parse(wrong).unwrap_err().contains("where the words go"), "{wrong}");
+        }
+        assert_eq!(parse(SearchUrl::default().as_str()), Ok(SearchUrl::default()));
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub fn executable(path: &Path) -> bool {
 }
 
 /// Whether a program can be run: an absolute path, or a name that is found on the search path.
-fn runnable(program: &str, search: &OsString) -> bool {
+pub fn runnable(program: &str, search: &OsString) -> bool {
     match program.contains('/') {
         true => executable(Path::new(program)),
         false => {

@@ -19,7 +19,7 @@ use crate::contract::ToolError;
 pub use card::parse;
 pub use find::{Asked, birthdays, find, nobody, one, which};
 pub use relations::Relation;
-pub use spoken::mail as address;
+pub use spoken::{mail as spoken_mail, phone as spoken_phone};
 pub use write::{Change, How, Kind, Label, New, create, delete, twins, update};
 
 /// Largest file, in bytes: an exported book with photos.

@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use super::{journal::JournalError, store::StoreError, vdir::MAX_FILE};
 pub use {
-    http::{Http, Login, NetError, Patience, Request, Response, Transport},
+    http::{Http, Login, NetError, Patience, Request, Response, Transport, is_near},
     names::slug,
     run::sync,
 };

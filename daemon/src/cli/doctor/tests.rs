@@ -64,6 +64,28 @@ async fn a_new_home_lacks_models_and_nothing_else_is_wrong() {
 }
 
 #[tokio::test]
+async fn who_hears_of_the_weather_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let engines = home.path().join("engines");
+    let config = format!(
+        "[engines]\ndir = {engines:?}\n[weather]\nenabled = true\nurl = \"https://weather.example/v1\"\n"
+    );
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let shortcuts = home.path().join("shortcuts");
+    fs::create_dir(&shortcuts).unwrap();
+    fs::set_permissions(&shortcuts, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(shortcuts.join("open"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(shortcuts.join("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::create_dir_all(home.path().join("data/files")).unwrap();
+    let (lines, text) = report(home.path()).await;
+    for expect in ["privacy.network info", "data.shortcuts warn"] {
+        assert!(lines.iter().any(|line| line == expect), "no {expect} in {lines:?}");
+    }
+    assert!(text.contains("tells weather.example for which place"), "{text}");
+    assert!(text.contains("open can be changed by others."), "{text}");
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_found() {
     let home = tempfile::tempdir().unwrap();
     let at = |path: &str| home.path().join(path);

@@ -166,7 +166,7 @@ pub fn who(ctx: &Ctx, said: &str) -> Who {
     let said = plain::one_line(said, MAX_TEXT);
     let mut who = Who {
         addresses: Vec::new(),
-        said: contacts::address(&said)
+        said: contacts::spoken_mail(&said)
             .ok()
             .filter(|_| said.contains('@') || said.to_lowercase().contains(" dot "))
             .unwrap_or_else(|| said.clone()),

@@ -207,7 +207,7 @@ fn spelled(said: &str) -> Result<Option<String>, ToolError> {
         (Some(open), Some(close)) if open < close => &said[open + 1..close],
         _ => said,
     };
-    let address = contacts::address(bare).map_err(ToolError::tell)?;
+    let address = contacts::spoken_mail(bare).map_err(ToolError::tell)?;
     match outbox::is_address(&address) {
         true => Ok(Some(address)),
         false => Err(ToolError::tell(format!("\"{said}\" is no mail address."))),

@@ -1,0 +1,285 @@
+//! What no way may lead to: links, `..`, other places, and things that are no files.
+
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::Path,
+    time::Instant,
+};
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::{
+    Ctx,
+    testing::{ctx, run, said},
+};
+
+/// A folder beside the roots, and roots with all that tries to lead there.
+fn trap(home: &Path) -> (Ctx, PathBuf) {
+    let ctx = ctx(home);
+    let root = home.join("files");
+    let outside = home.join("outside");
+    fs::create_dir_all(root.join("sub")).unwrap();
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("prey.txt"), "prey").unwrap();
+    fs::write(root.join("mine.txt"), "mine").unwrap();
+    symlink(&outside, root.join("way")).unwrap();
+    symlink(outside.join("prey.txt"), root.join("link.txt")).unwrap();
+    symlink("../../outside/prey.txt", root.join("sub/up.txt")).unwrap();
+    symlink("/proc/self/root", root.join("sub/magic")).unwrap();
+    (ctx, outside)
+}
+
+async fn every_tool(ctx: &Ctx, file: &str) -> Vec<String> {
+    let mut answers = Vec::new();
+    for (tool, args) in [
+        ("files.read", json!({"file": file})),
+        ("files.open", json!({"file": file})),
+        ("files.reveal", json!({"file": file})),
+        ("files.copy", json!({"file": file})),
+        ("files.copy", json!({"file": "mine.txt", "to": file})),
+        ("files.move", json!({"file": file, "to": "sub"})),
+        ("files.move", json!({"file": "mine.txt", "to": file})),
+        ("files.rename", json!({"file": file, "name": "x"})),
+        ("files.create_folder", json!({"name": "x", "in": file})),
+        ("files.trash", json!({"file": file})),
+        ("files.search", json!({"folder": file})),
+        ("files.recent", json!({"folder": file})),
+    ] {
+        match run(tool, args, ctx).await {
+            Err(error) => answers.push(error.to_string()),
+            Ok(output) => panic!("{tool} took {file}: {}", output.say),
+        }
+    }
+    answers
+}
+
+#[tokio::test]
+async fn no_link_and_no_path_leads_out() {
+    let home = tempfile::tempdir().unwrap();
+    let (ctx, outside) = trap(home.path());
+    for file in [
+        "way/prey.txt",
+        "files/way/prey.txt",
+        "way",
+        "link.txt",
+        "files/link.txt",
+        "files/sub/up.txt",
+        "files/sub/magic/etc/passwd",
+        "../outside/prey.txt",
+        "files/../outside/prey.txt",
+        "files/sub/../../outside",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "~/../../etc/passwd",
+        &outside.join("prey.txt").to_string_lossy(),
+        &home.path().join("files/way/prey.txt").to_string_lossy(),
+        "prey",
+    ] {
+        for answer in every_tool(&ctx, file).await {
+            assert!(!answer.contains("root:"), "{file}: {answer}");
+        }
+        assert_eq!(
+            fs::read_to_string(outside.join("prey.txt")).unwrap(),
+            "prey",
+            "{file}"
+        );
+        assert_eq!(
+            fs::read_to_string(home.path().join("files/mine.txt")).unwrap(),
+            "mine"
+        );
+    }
+    // Not even opening leads there, for who knows the exact way.
+    for below in [
+        "way/prey.txt",
+        "link.txt",
+        "sub/up.txt",
+        "sub/../mine.txt",
+        "../outside/prey.txt",
+        "sub",
+    ] {
+        let opened = below::open(&home.path().join("files"), Path::new(below));
+        assert!(opened.is_err(), "{below}");
+    }
+    assert!(below::open(&home.path().join("files"), Path::new("mine.txt")).is_ok());
+    let listed: Vec<String> = list(&ctx.dirs).unwrap().items.iter().map(Item::label).collect();
+    assert!(
+        listed
+            .iter()
+            .all(|label| ["files", "files/sub", "files/mine.txt"].contains(&&**label)),
+        "{listed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_root_that_is_a_link_itself_is_the_persons_own_wish() {
+    let home = tempfile::tempdir().unwrap();
+    let real = home.path().join("disk/Documents");
+    fs::create_dir_all(&real).unwrap();
+    fs::write(real.join("a.txt"), "yes").unwrap();
+    symlink(&real, home.path().join("files")).unwrap();
+    let ctx = ctx(home.path());
+    let link = home.path().join("files/a.txt");
+    for file in ["a", "files/a.txt", &link.to_string_lossy()] {
+        assert_eq!(
+            said(run("files.read", json!({"file": file}), &ctx).await),
+            "yes",
+            "{file}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let ctx = ctx(home.path());
+    let root = home.path().join("files");
+    fs::create_dir(&root).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        root.join("pipe.txt"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket.txt")).unwrap();
+    let started = Instant::now();
+    for file in ["files/pipe.txt", "files/socket.txt", "/dev/zero", "pipe"] {
+        every_tool(&ctx, file).await;
+    }
+    assert!(below::open(&root, Path::new("pipe.txt")).is_err());
+    assert!(started.elapsed() < Duration::from_secs(20), "something waited");
+    // A device among the files: the roots could be a whole disk.
+    assert!(below::open(Path::new("/dev"), Path::new("zero")).is_err());
+}
+
+#[tokio::test]
+async fn huge_and_oddly_named_files_are_handled() {
+    let home = tempfile::tempdir().unwrap();
+    let ctx = ctx(home.path());
+    let root = home.path().join("files");
+    fs::create_dir(&root).unwrap();
+    // A hole of a gigabyte, with text at its front.
+    let file = fs::File::create(root.join("huge.txt")).unwrap();
+    std::os::unix::fs::FileExt::write_at(&file, "word ".repeat(500_000).as_bytes(), 0).unwrap();
+    file.set_len(1 << 30).unwrap();
+    fs::write(root.join(std::ffi::OsStr::from_bytes(b"caf\xe9 \xff.txt")), "odd").unwrap();
+    fs::write(root.join("line\nbreak \u{202e}txt.exe.txt"), "tricky").unwrap();
+    let started = Instant::now();
+    let huge = run("files.read", json!({"file": "huge"}), &ctx).await.unwrap();
+    assert!(huge.say.ends_with("There is more in huge.txt."), "{}", huge.say);
+    assert_eq!(huge.data["complete"], false);
+    let found = said(run("files.search", json!({"words": "tricky"}), &ctx).await);
+    assert!(found.contains("line break txt.exe.txt"), "{found}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    // No word says it, but it is listed, and its content finds it.
+    let found = said(run("files.search", json!({"words": "odd"}), &ctx).await);
+    assert!(found.contains("caf\u{fffd}"), "{found}");
+    assert_eq!(
+        said(run("files.trash", json!({"file": "line break"}), &ctx).await),
+        "I moved line break txt.exe.txt to the trash."
+    );
+    ctx.step.journal().undo(None).unwrap();
+    assert!(root.join("line\nbreak \u{202e}txt.exe.txt").exists());
+}
+
+#[tokio::test]
+async fn what_moves_to_another_disk_is_copied_and_trashed_here() {
+    let home = tempfile::tempdir().unwrap();
+    let (here, there) = (home.path().join("files"), tempfile::tempdir_in("/dev/shm"));
+    fs::create_dir(&here).unwrap();
+    let device = |path: &Path| std::os::unix::fs::MetadataExt::dev(&fs::metadata(path).unwrap());
+    let Some(there) = there.ok().filter(|there| device(there.path()) != device(&here)) else {
+        println!("SKIPPED: there is no second disk at /dev/shm");
+        return;
+    };
+    let mut ctx = ctx(home.path());
+    let other = there.path().join("Stick");
+    fs::create_dir(&other).unwrap();
+    ctx.dirs.files.push(other.clone());
+    fs::create_dir_all(here.join("Trip/sub")).unwrap();
+    fs::write(here.join("Trip/sub/a.txt"), "a").unwrap();
+    let args = json!({"file": "trip folder", "to": "stick"});
+    assert_eq!(
+        said(run("files.move", args, &ctx).await),
+        "I moved Trip to Stick/Trip."
+    );
+    assert_eq!(fs::read_to_string(other.join("Trip/sub/a.txt")).unwrap(), "a");
+    assert!(!here.join("Trip").exists() && home.path().join("Trash/files/Trip/sub/a.txt").exists());
+    ctx.step.journal().undo(None).unwrap();
+    assert!(!other.join("Trip").exists());
+    assert_eq!(fs::read_to_string(here.join("Trip/sub/a.txt")).unwrap(), "a");
+    assert_eq!(fs::read_dir(home.path().join("Trash/info")).unwrap().count(), 0);
+}
+
+#[test]
+fn names_in_use_get_numbers() {
+    let home = tempfile::tempdir().unwrap();
+    let free = |name: &str| {
+        change::free(home.path(), name.as_ref()).map(|path| path.file_name().unwrap().to_owned())
+    };
+    for expect in ["a.txt", "a (2).txt", "a (3).txt"] {
+        assert_eq!(free("a.txt").unwrap(), expect);
+        fs::write(home.path().join(expect), "").unwrap();
+    }
+    for number in 4..=99 {
+        fs::write(home.path().join(format!("a ({number}).txt")), "").unwrap();
+    }
+    assert!(free("a.txt").unwrap_err().to_string().contains("too many"));
+}
+
+#[test]
+fn sizes_and_ages_are_said_plainly() {
+    for (bytes, expect) in [
+        (0, "no bytes"),
+        (1, "one byte"),
+        (999, "999 bytes"),
+        (2000, "2 kilobytes"),
+        (3_450_000, "3.5 megabytes"),
+        (12_000_000_000, "12 gigabytes"),
+    ] {
+        assert_eq!(size(bytes), expect);
+    }
+    let now: Zoned = "2026-11-23T09:30:00[Europe/Berlin]".parse().unwrap();
+    let at = |text: &str| {
+        text.parse::<jiff::civil::DateTime>()
+            .unwrap()
+            .to_zoned(now.time_zone().clone())
+            .unwrap()
+            .timestamp()
+    };
+    for (said, from, to) in [
+        ("yesterday", "2026-11-22T00:00", "2026-11-23T00:00"),
+        ("last week", "2026-11-16T00:00", "2026-11-23T00:00"),
+        ("in october", "2026-10-01T00:00", "2026-11-01T00:00"),
+        ("today", "2026-11-23T00:00", "2026-11-24T00:00"),
+    ] {
+        assert_eq!(changed(said, &now).unwrap(), (at(from), at(to)), "{said}");
+    }
+    let (from, to) = changed("the last two hours", &now).unwrap();
+    assert_eq!((from, to), (at("2026-11-23T07:30"), at("2026-11-23T09:30")));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is said, what is found is below the roots, no link, and nothing secret.
+    #[test]
+    fn what_is_meant_is_always_inside(
+        said in prop_oneof![
+            ".{0,40}",
+            prop::collection::vec(prop_oneof!["\\.\\.", "\\.", "files", "sub", "way", "link.txt", "mine.txt", "outside", "prey.txt", "~", ""], 1..6)
+                .prop_map(|parts| parts.join("/")),
+        ]
+    ) {
+        let home = tempfile::tempdir().unwrap();
+        let (ctx, _) = trap(home.path());
+        if let Ok(item) = find::meant(&ctx.dirs, &said, find::Want::Any) {
+            let root = home.path().join("files").canonicalize().unwrap();
+            prop_assert!(item.path().starts_with(&root));
+            prop_assert_eq!(item.path().canonicalize().unwrap(), item.path());
+            prop_assert!(!kind::is_secret(&item.below));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Work in a process of its own, which is `tiro` once more: what may crash takes nothing with it, and what has to outlive
+//! a short command does.
+
+use std::{
+    io::{Read, Write as _},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use rustix::process::{Resource, Rlimit, setrlimit, setsid};
+
+use super::{clipboard, files::read_pdf_here};
+
+/// The verb of `tiro`, and what it is asked to do.
+pub const VERB: &str = "helper";
+/// Reads a PDF from its input and prints the text.
+const PDF: &str = "pdf";
+/// Keeps the text from its input in the clipboard until something else is copied.
+const CLIPBOARD: &str = "clipboard";
+
+/// Most bytes that are read from a helper's output.
+const MAX_OUTPUT: u64 = 4 << 20;
+/// Most bytes of a helper's input.
+const MAX_INPUT: u64 = 64 << 20;
+/// How long the clipboard may take to be taken.
+const TAKE: Duration = Duration::from_secs(5);
+/// Said when it is.
+const HELD: &[u8] = b"held\n";
+
+/// What the child does: reads its input, works, prints. Whether it could.
+pub fn run(work: &str, mut input: impl Read, output: &mut dyn std::io::Write) -> bool {
+    let mut bytes = Vec::new();
+    if input.by_ref().take(MAX_INPUT).read_to_end(&mut bytes).is_err() {
+        return false;
+    }
+    match work {
+        PDF => {
+            limit();
+            let (text, fine) = match read_pdf_here(&bytes) {
+                Ok(text) => (text, true),
+                Err(why) => (why, false),
+            };
+            output.write_all(text.as_bytes()).is_ok() && fine
+        }
+        CLIPBOARD => {
+            // Away from the terminal of whoever copied: closing that must not empty the clipboard.
+            let _ = setsid();
+            let said = |output: &mut dyn std::io::Write| output.write_all(HELD).and_then(|()| output.flush());
+            match clipboard::hold(&String::from_utf8_lossy(&bytes), || drop(said(output))) {
+                Ok(()) => true,
+                Err(why) => {
+                    let _ = output.write_all(why.as_bytes());
+                    false
+                }
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Little memory and little time: a file that unpacks to gigabytes ends this process and nothing else.
+fn limit() {
+    let set = |resource, most: u64| {
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        if let Err(error) = setrlimit(resource, limit) {
+            tracing::debug!(%error, "a limit cannot be set");
+        }
+    };
+    set(Resource::As, 2 << 30);
+    set(Resource::Cpu, 20);
+    set(Resource::Core, 0);
+}
+
+/// The text of a PDF.
+///
+/// # Errors
+/// Why there is none, to be put behind a colon.
+pub fn read_pdf(program: &Path, bytes: &[u8], patience: Duration) -> Result<String, String> {
+    let mut child = start(program, PDF)?;
+    feed(&mut child, bytes.to_owned());
+    let (sender, receiver) = mpsc::channel();
+    if let Some(output) = child.stdout.take() {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let read = output.take(MAX_OUTPUT).read_to_end(&mut text);
+            // Nobody listens any more when it took too long.
+            let _ = sender.send(read.map(|_| text));
+        });
+    }
+    let output = receiver.recv_timeout(patience + Duration::from_secs(1));
+    if output.is_err() {
+        // It may have ended by itself; then there is nothing to kill.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|e| e.to_string())?;
+    let text = match output {
+        Ok(Ok(text)) => String::from_utf8_lossy(&text).into_owned(),
+        Ok(Err(error)) => return Err(error.to_string()),
+        Err(_) => return Err("that takes too long".to_owned()),
+    };
+    match (status.success(), text.is_empty()) {
+        (true, _) => Ok(text),
+        (false, false) if status.code().is_some() && text.len() < 100 => Err(text),
+        _ => Err("it is broken".to_owned()),
+    }
+}
+
+/// Puts a text into the clipboard, where a process of its own keeps it.
+///
+/// # Errors
+/// Why it could not, as a sentence without its full stop.
+pub fn hold(program: &Path, text: &str) -> Result<(), String> {
+    let mut child = start(program, CLIPBOARD)?;
+    feed(&mut child, text.as_bytes().to_owned());
+    let (sender, receiver) = mpsc::channel();
+    if let Some(mut output) = child.stdout.take() {
+        std::thread::spawn(move || {
+            let mut said = vec![0; 300];
+            let mut length = 0;
+            while length < said.len() && !said[..length].starts_with(HELD) {
+                match output.read(&mut said[length..]) {
+                    Ok(0) | Err(_) => break,
+                    Ok(more) => length += more,
+                }
+            }
+            said.truncate(length);
+            let _ = sender.send(said);
+        });
+    }
+    let said = receiver.recv_timeout(TAKE);
+    match said {
+        Ok(said) if said == HELD => {
+            // It ends when something else is copied, which may be hours from now.
+            std::thread::spawn(move || child.wait());
+            Ok(())
+        }
+        said => {
+            let _ = child.kill();
+            let _ = child.wait();
+            match said {
+                Ok(why) if !why.is_empty() => Err(String::from_utf8_lossy(&why).into_owned()),
+                _ => Err("the clipboard cannot be reached".to_owned()),
+            }
+        }
+    }
+}
+
+fn start(program: &Path, work: &str) -> Result<Child, String> {
+    Command::new(program)
+        .args([VERB, work])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{} cannot be started ({e})", program.display()))
+}
+
+/// On a thread, because a child that does not read would stop us.
+fn feed(child: &mut Child, bytes: Vec<u8>) {
+    if let Some(mut input) = child.stdin.take() {
+        std::thread::spawn(move || input.write_all(&bytes).is_ok());
+    }
+}

@@ -1,0 +1,349 @@
+//! Messages through what runs on this computer: Signal through signal-cli's service, text messages through a phone that
+//! is paired with KDE Connect. Tiro has no account of its own and keeps nothing of them.
+
+mod signal;
+mod phone;
+
+use jiff::Timestamp;
+
+use super::{
+    contacts::{self, Contact},
+    heard::Ear,
+    memory, plain,
+    session::{BusError, Session},
+};
+use crate::contract::{Ctx, Dirs, Reach, ToolError};
+
+/// Longest message, in characters.
+const MAX_TEXT: usize = 2000;
+
+/// Something that sends messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// signal-cli: the object of the account.
+    Signal {
+        /// Its path on the bus.
+        account: String,
+    },
+    /// A phone behind KDE Connect.
+    Phone {
+        /// Its id there.
+        device: String,
+        /// As the person calls it.
+        name: String,
+    },
+}
+
+impl Way {
+    /// How a message goes: "by Signal".
+    pub fn spoken(&self) -> String {
+        match self {
+            Way::Signal { .. } => "by Signal".to_owned(),
+            Way::Phone { name, .. } => format!("as a text message with {}", plain::one_line(name, 40)),
+        }
+    }
+}
+
+/// Whom a message goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// From the contacts; the number itself for one that is in none.
+    pub name: String,
+    /// Digits, with a plus where the country is in it.
+    pub number: String,
+}
+
+impl Recipient {
+    /// "Anna Berg, +49 171 2345678".
+    pub fn spoken(&self) -> String {
+        match self.name == self.number {
+            true => self.number.clone(),
+            false => format!("{}, {}", self.name, self.number),
+        }
+    }
+}
+
+/// A message that came or went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The number of the other side; several in a group.
+    pub numbers: Vec<String>,
+    /// What it says, its lines kept.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+    /// Whether the person wrote it.
+    pub own: bool,
+    /// Whether nobody has read it.
+    pub unread: bool,
+}
+
+/// The ways that are there now, Signal first. What is asked for by name is the only one.
+///
+/// # Errors
+/// `Tell` when there is none.
+pub async fn ways(reach: &Reach, wanted: Option<Service>) -> Result<(Session, Vec<Way>), ToolError> {
+    let bus = Session::open(reach).await.map_err(|error| match error {
+        BusError::Silent => ToolError::tell("The desktop session does not answer."),
+        _ => ToolError::tell("I cannot reach a desktop session, and messages go through it."),
+    })?;
+    let mut ways = Vec::new();
+    if wanted != Some(Service::Sms) {
+        ways.extend(signal::account(&bus).await);
+    }
+    if wanted != Some(Service::Signal) {
+        ways.extend(phone::devices(&bus).await);
+    }
+    match (ways.is_empty(), wanted) {
+        (false, _) => Ok((bus, ways)),
+        (true, Some(Service::Signal)) => Err(ToolError::tell(
+            "Signal is not reachable from here: it needs signal-cli running as a service.",
+        )),
+        (true, Some(Service::Sms)) => Err(ToolError::tell(
+            "No phone is reachable: pair one with KDE Connect, and keep it on the same network.",
+        )),
+        (true, None) => Err(ToolError::tell(
+            "Nothing here sends messages. I can use signal-cli as a service, or a phone that is paired with KDE Connect.",
+        )),
+    }
+}
+
+/// Which service was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(
+    missing_docs,
+    reason = "the names say it; a doc comment would change the schema's shape"
+)]
+pub enum Service {
+    Signal,
+    Sms,
+}
+
+/// The contact or number that a message is for.
+///
+/// # Errors
+/// `Tell`: nobody of that name, several, no number, or several numbers of which none is a mobile one.
+pub fn recipient(dirs: &Dirs, said: &str) -> Result<Recipient, ToolError> {
+    let said = plain::one_line(said, 80);
+    if said.is_empty() {
+        return Err(ToolError::tell("Who shall get the message?"));
+    }
+    let book = contacts::read(&dirs.contacts)?;
+    if let Ok(number) = contacts::spoken_phone(&said) {
+        let (_, found) = contacts::find(&book, &said, &[]);
+        let number = dialled(&number);
+        return Ok(match &found[..] {
+            [one] => Recipient {
+                name: plain::one_line(&one.name, 80),
+                number,
+            },
+            // The person said the number, so it is theirs to choose.
+            _ => Recipient {
+                name: number.clone(),
+                number,
+            },
+        });
+    }
+    // What is remembered only helps; a memory that cannot be read must not hide the contacts.
+    let facts = memory::list(&dirs.memory).unwrap_or_default();
+    let contact = contacts::one(&book, &said, &facts)?;
+    number_of(&contact)
+}
+
+fn number_of(contact: &Contact) -> Result<Recipient, ToolError> {
+    let name = plain::one_line(&contact.name, 80);
+    let mobile: Vec<_> = contact
+        .phones
+        .iter()
+        .filter(|phone| {
+            phone.label.eq_ignore_ascii_case("mobile") || phone.label.eq_ignore_ascii_case("cell")
+        })
+        .collect();
+    let number = match (&mobile[..], &contact.phones[..]) {
+        ([one], _) => &one.value,
+        (_, []) => {
+            return Err(ToolError::tell(format!(
+                "{name} has no phone number in your contacts."
+            )));
+        }
+        (_, [one]) => &one.value,
+        (_, several) => {
+            let numbers: Vec<String> = several
+                .iter()
+                .take(5)
+                .map(|phone| plain::one_line(&phone.value, 30))
+                .collect();
+            return Err(ToolError::tell(format!(
+                "{name} has several numbers: {}. Which one? Say the number.",
+                plain::listed(&numbers, "and")
+            )));
+        }
+    };
+    Ok(Recipient {
+        name,
+        number: dialled(number),
+    })
+}
+
+/// A number without anything but its digits, and a plus for the country.
+fn dialled(number: &str) -> String {
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    match number.trim_start().strip_prefix('+') {
+        Some(_) => format!("+{digits}"),
+        None => match digits.strip_prefix("00") {
+            Some(rest) => format!("+{rest}"),
+            None => digits,
+        },
+    }
+}
+
+/// A text that can be sent.
+///
+/// # Errors
+/// `Tell` for an empty one, and one that is too long.
+pub fn text(said: &str) -> Result<String, ToolError> {
+    let text = plain::lines(said).trim().to_owned();
+    match text.chars().count() {
+        0 => Err(ToolError::tell("What shall the message say?")),
+        length if length > MAX_TEXT => Err(ToolError::tell(format!(
+            "That is too long for a message: at most {MAX_TEXT} characters."
+        ))),
+        _ => Ok(text),
+    }
+}
+
+/// The way that one message takes.
+///
+/// # Errors
+/// `Tell` when there is none, and when several phones could send it.
+pub async fn way(
+    reach: &Reach,
+    wanted: Option<Service>,
+    to: &Recipient,
+) -> Result<(Session, Way), ToolError> {
+    let (bus, ways) = ways(reach, wanted).await?;
+    let abroad = to.number.starts_with('+');
+    // Signal knows people by their number with the country only.
+    let fits = |way: &&Way| abroad || !matches!(way, Way::Signal { .. });
+    let usable: Vec<&Way> = ways.iter().filter(fits).collect();
+    let phones: Vec<&Way> = usable
+        .iter()
+        .copied()
+        .filter(|way| matches!(way, Way::Phone { .. }))
+        .collect();
+    match usable.first() {
+        None => Err(ToolError::tell(format!(
+            "Signal needs the number of {} with its country code, as in +49 171 2345678.",
+            to.name
+        ))),
+        Some(way @ Way::Signal { .. }) => Ok((bus, (*way).clone())),
+        Some(_) if phones.len() > 1 => {
+            let names: Vec<String> = phones.iter().map(|way| way.spoken()).collect();
+            Err(ToolError::tell(format!(
+                "Several phones are connected: {}. Disconnect all but one.",
+                plain::listed(&names, "and")
+            )))
+        }
+        Some(way) => Ok((bus, (*way).clone())),
+    }
+}
+
+/// Sends one message.
+///
+/// # Errors
+/// `Tell` with what the service says.
+pub async fn send(bus: &Session, way: &Way, to: &Recipient, text: &str) -> Result<(), ToolError> {
+    let sent = match way {
+        Way::Signal { account } => signal::send(bus, account, &to.number, text).await,
+        Way::Phone { device, .. } => phone::send(bus, device, &to.number, text).await,
+    };
+    sent.map_err(|error| match error {
+        // It may have gone out; saying that it did not would make the person send it twice.
+        BusError::Silent => ToolError::tell(format!(
+            "I do not know whether the message to {} was sent: the service does not answer.",
+            to.name
+        )),
+        error => ToolError::tell(format!(
+            "The message to {} was not sent: {}.",
+            to.name,
+            plain::one_line(&error.to_string(), 120).trim_end_matches('.')
+        )),
+    })
+}
+
+/// The newest message of each conversation that a phone knows, newest first.
+///
+/// # Errors
+/// `Tell` when no phone is there: signal-cli keeps no messages that could be read later.
+pub async fn recent(reach: &Reach) -> Result<Vec<Message>, ToolError> {
+    let (bus, ways) = ways(reach, None).await?;
+    let mut messages = Vec::new();
+    let mut trouble = None;
+    let mut asked = false;
+    for way in &ways {
+        if let Way::Phone { device, .. } = way {
+            asked = true;
+            match phone::conversations(&bus, device).await {
+                Ok(more) => messages.extend(more),
+                Err(error) => trouble = Some(error),
+            }
+        }
+    }
+    if !asked {
+        return Err(ToolError::tell(
+            "Signal gives me no messages that came before. I can send one, or open the chat.",
+        ));
+    }
+    if let Some(error) = trouble.filter(|_| messages.is_empty()) {
+        return Err(ToolError::tell(format!(
+            "The messages of the phone cannot be read: {error}."
+        )));
+    }
+    messages.sort_by_key(|message| std::cmp::Reverse(message.at));
+    Ok(messages)
+}
+
+/// Who a number belongs to, as the contacts say; else the number.
+pub fn called(book: &contacts::Book, number: &str) -> String {
+    let (_, found) = contacts::find(book, number, &[]);
+    match &found[..] {
+        [one, ..] => plain::one_line(&one.name, 80),
+        [] => plain::one_line(number, 40),
+    }
+}
+
+/// Whether a message is from or to somebody, by name as heard or by number.
+pub fn is_with(message: &Message, book: &contacts::Book, ear: &Ear, said: &str) -> bool {
+    message.numbers.iter().any(|number| {
+        let number_said = contacts::spoken_phone(said).is_ok_and(|said| dialled(&said) == dialled(number));
+        number_said || ear.likeness(&called(book, number)) >= super::heard::HEARD
+    })
+}
+
+/// The address that opens a chat in the program for it: Signal's own where that is installed, else that of text messages.
+///
+/// # Errors
+/// `Tell` where nothing here shows chats.
+pub fn chat(ctx: &Ctx, to: &Recipient) -> Result<String, ToolError> {
+    let apps = super::apps::installed(&super::apps::here(&ctx.dirs.applications));
+    let has = |words: &[&str]| {
+        apps.iter().any(|app| {
+            let name = app.name.to_lowercase();
+            words.iter().any(|word| name.contains(word))
+        })
+    };
+    let abroad = to.number.starts_with('+');
+    if abroad && has(&["signal"]) {
+        return Ok(format!("sgnl://signal.me/#p/{}", to.number));
+    }
+    if has(&["kde connect", "chatty", "messages", "text messages", "sms"]) {
+        return Ok(format!("sms:{}", to.number));
+    }
+    Err(ToolError::tell(
+        "No program for chats is installed here. I know Signal, KDE Connect and Chatty.",
+    ))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,268 @@
+//! Messages against services of our own on a private bus.
+
+use std::{
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use zbus::{Connection, OwnedVariant, Structure, Variant, connection::Builder};
+
+use super::*;
+use crate::testing::ctx;
+
+/// A private bus.
+pub struct Bus {
+    daemon: Child,
+    pub address: String,
+}
+
+impl Bus {
+    /// `None` with a loud line where there is no dbus-daemon and none is required.
+    pub fn start(folder: &Path) -> Option<Bus> {
+        let socket = folder.join("bus");
+        let address = format!("unix:path={}", socket.display());
+        let started = Command::new("dbus-daemon")
+            .args(["--session", "--nofork", "--nopidfile", "--address", &address])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(daemon) = started else {
+            assert!(
+                std::env::var_os("TIRO_REQUIRE_REAL").is_none(),
+                "there is no dbus-daemon"
+            );
+            println!("SKIPPED: there is no dbus-daemon; install dbus");
+            return None;
+        };
+        let bus = Bus { daemon, address };
+        let began = Instant::now();
+        while !socket.exists() {
+            assert!(
+                began.elapsed() < Duration::from_secs(30),
+                "the bus does not start"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(bus)
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        // It may have ended with its test.
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+/// What was sent: number, text.
+pub type Sent = Arc<Mutex<Vec<(String, String)>>>;
+
+struct Signal(Sent);
+
+#[zbus::interface(name = "org.asamk.Signal")]
+impl Signal {
+    #[zbus(name = "sendMessage")]
+    async fn send_message(
+        &self,
+        text: String,
+        attachments: Vec<String>,
+        number: String,
+    ) -> zbus::fdo::Result<i64> {
+        assert!(attachments.is_empty());
+        if number == "+49000" {
+            return Err(zbus::fdo::Error::Failed("Unregistered user".into()));
+        }
+        if number == "+49111" {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        self.0.lock().unwrap().push((number, text));
+        Ok(1)
+    }
+}
+
+struct Daemon;
+
+#[zbus::interface(name = "org.kde.kdeconnect.daemon")]
+impl Daemon {
+    #[zbus(name = "deviceNames")]
+    fn device_names(&self, reachable: bool, paired: bool) -> std::collections::HashMap<String, String> {
+        assert!(reachable && paired);
+        [("abc_1", "My Phone"), ("../evil", "Evil"), ("tablet", "Tablet")]
+            .map(|(id, name)| (id.to_owned(), name.to_owned()))
+            .into()
+    }
+}
+
+struct Device(bool);
+
+#[zbus::interface(name = "org.kde.kdeconnect.device")]
+impl Device {
+    #[zbus(name = "hasPlugin")]
+    fn has_plugin(&self, name: String) -> bool {
+        self.0 && name == "kdeconnect_sms"
+    }
+}
+
+struct Sms(Sent);
+
+#[zbus::interface(name = "org.kde.kdeconnect.device.sms")]
+impl Sms {
+    #[zbus(name = "sendSms")]
+    fn send_sms(&self, addresses: Vec<OwnedVariant>, text: String, attachments: Vec<OwnedVariant>) {
+        assert!(attachments.is_empty());
+        for address in addresses {
+            let Variant::Structure(parts) = &*address else {
+                panic!("{address:?}");
+            };
+            let [Variant::Str(number)] = parts.fields() else {
+                panic!("{parts:?}");
+            };
+            self.0.lock().unwrap().push((number.to_string(), text.clone()));
+        }
+    }
+}
+
+struct Conversations;
+
+#[zbus::interface(name = "org.kde.kdeconnect.device.conversations")]
+impl Conversations {
+    #[zbus(name = "activeConversations")]
+    fn active_conversations(&self) -> Vec<OwnedVariant> {
+        let one = |text: &str, number: &str, at: i64, kind: i32, read: i32| {
+            let addresses = vec![(number.to_owned(),)];
+            let parts = (1i32, text.to_owned(), addresses, at, kind, read, 7i64, 8i32, 0i64);
+            OwnedVariant::try_from(Variant::from(Structure::from(parts))).unwrap()
+        };
+        vec![
+            one("On my way\u{202e}", "+491712345678", 1_795_420_800_000, 1, 0),
+            OwnedVariant::try_from(Variant::from("no message")).unwrap(),
+            one("See you", "0301234", 1_795_424_400_000, 2, 1),
+            one("out of time", "0301234", i64::MAX, 1, 1),
+        ]
+    }
+}
+
+/// signal-cli on a bus.
+pub async fn signal(address: &str) -> (Connection, Sent) {
+    let sent = Sent::default();
+    let connection = Builder::address(address)
+        .serve_at("/org/asamk/Signal", Signal(Arc::clone(&sent)))
+        .name("org.asamk.Signal")
+        .build()
+        .await
+        .unwrap();
+    (connection, sent)
+}
+
+/// KDE Connect with one phone on a bus.
+pub async fn phone(address: &str) -> (Connection, Sent) {
+    let sent = Sent::default();
+    let connection = Builder::address(address)
+        .serve_at("/modules/kdeconnect", Daemon)
+        .serve_at("/modules/kdeconnect/devices/abc_1", Device(true))
+        .serve_at("/modules/kdeconnect/devices/abc_1", Conversations)
+        .serve_at("/modules/kdeconnect/devices/abc_1/sms", Sms(Arc::clone(&sent)))
+        .serve_at("/modules/kdeconnect/devices/tablet", Device(false))
+        .name("org.kde.kdeconnect")
+        .build()
+        .await
+        .unwrap();
+    (connection, sent)
+}
+
+#[test]
+fn recipients_come_from_the_contacts_or_are_numbers() {
+    let home = tempfile::tempdir().unwrap();
+    let ctx = ctx(home.path());
+    let book = home.path().join("contacts/book");
+    std::fs::create_dir_all(&book).unwrap();
+    for (name, lines) in [
+        (
+            "Anna Berg",
+            "TEL;TYPE=cell:+49 171 2345678\nTEL;TYPE=home:030 1234\n",
+        ),
+        ("Anna Roth", "TEL:0171 8765432\n"),
+        ("Carl Zeiss", "TEL;TYPE=home:030 1\nTEL;TYPE=work:030 2\n"),
+        ("Dora Maar", "EMAIL:dora@example.org\n"),
+    ] {
+        let card = format!("BEGIN:VCARD\nVERSION:3.0\nUID:{name}\nFN:{name}\n{lines}END:VCARD\n");
+        std::fs::write(book.join(format!("{name}.vcf")), card).unwrap();
+    }
+    for (said, expect) in [
+        ("anna berg", "Anna Berg, +491712345678"),
+        ("Anna Roth", "Anna Roth, 01718765432"),
+        (
+            "anna",
+            "Several contacts fit: Anna Berg and Anna Roth. Which one?",
+        ),
+        (
+            "carl",
+            "Carl Zeiss has several numbers: 030 1 and 030 2. Which one? Say the number.",
+        ),
+        ("dora", "Dora Maar has no phone number in your contacts."),
+        ("zebulon", "Nobody in your contacts is called zebulon."),
+        ("+49 171 2345678", "Anna Berg, +491712345678"),
+        ("0049 160 1112223", "+491601112223"),
+        ("", "Who shall get the message?"),
+    ] {
+        let found = match recipient(&ctx.dirs, said) {
+            Ok(to) => to.spoken(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expect, "{said:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_says_no_or_nothing_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start(home.path()) else {
+        return;
+    };
+    let (_service, sent) = signal(&bus.address).await;
+    let mut ctx = ctx(home.path());
+    ctx.reach.bus = Some(bus.address.clone());
+    for (number, expect) in [
+        ("+49000", "was not sent: Unregistered user."),
+        ("+49111", "I do not know whether the message to X was sent"),
+        ("030 1", "Signal needs the number of X with its country code"),
+    ] {
+        let to = Recipient {
+            name: "X".into(),
+            number: number.into(),
+        };
+        let result = match way(&ctx.reach, None, &to).await {
+            Ok((bus, way)) => send(&bus, &way, &to, "hello").await,
+            Err(error) => Err(error),
+        };
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expect), "{number}: {error}");
+    }
+    assert!(sent.lock().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ctx = ctx(home.path());
+    let error = ways(&ctx.reach, None).await.unwrap_err().to_string();
+    assert!(error.contains("cannot reach a desktop session"), "{error}");
+    let Some(bus) = Bus::start(home.path()) else {
+        return;
+    };
+    ctx.reach.bus = Some(bus.address.clone());
+    for (wanted, expect) in [
+        (None, "Nothing here sends messages"),
+        (Some(Service::Signal), "signal-cli"),
+        (Some(Service::Sms), "KDE Connect"),
+    ] {
+        let error = ways(&ctx.reach, wanted).await.unwrap_err().to_string();
+        assert!(error.contains(expect), "{wanted:?}: {error}");
+    }
+    let (_service, _) = signal(&bus.address).await;
+    let error = recent(&ctx.reach).await.unwrap_err().to_string();
+    assert!(error.contains("Signal gives me no messages"), "{error}");
+}
