@@ -72,6 +72,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(mail::Index, Vec<Entry>), ToolErro
         about: args.about.as_deref(),
         when: args.when.as_deref(),
         which: args.which.as_deref(),
+        unread: None,
     };
     let (index, mut chosen) = mail::choose(ctx, asked, Need::Clear)?;
     chosen.retain(|entry| !entry.is_in(Role::Archive));

@@ -96,6 +96,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Entry, Draft), ToolError> {
         about: args.about.as_deref(),
         when: args.when.as_deref(),
         which: args.which.as_deref(),
+        unread: None,
     };
     let (_, chosen) = mail::choose(ctx, asked, Need::Sender)?;
     let [entry] = &chosen[..] else {

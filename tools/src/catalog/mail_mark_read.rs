@@ -79,6 +79,8 @@ fn asked(args: &Args) -> Asked<'_> {
         about: args.about.as_deref(),
         when: args.when.as_deref(),
         which: args.which.as_deref(),
+        // Only what is not so already can be meant.
+        unread: Some(args.unread != Some(true)),
     }
 }
 
@@ -100,7 +102,7 @@ fn which(chosen: &[Entry], ctx: &Ctx) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ctx, files, mailbox, run, said, told};
+    use crate::testing::{ctx, deliver, files, mailbox, run, said, told};
 
     #[tokio::test]
     async fn mail_is_marked_and_the_mark_can_be_undone() {
@@ -115,9 +117,14 @@ mod tests {
                 0,
             ),
             (
-                json!({"about": "lunch", "unread": true}),
-                "Marked as unread already: the mail from Anna Bell about Lunch, yesterday at 12:00.",
-                1,
+                json!({"from": "anna"}),
+                "Marked as read: the mail from Anna Bell about Lunch, yesterday at 12:00.",
+                0,
+            ),
+            (
+                json!({"which": "everything"}),
+                "Marked as read: the mail from Anna Bell about Lunch",
+                0,
             ),
             (
                 json!({"from": "bob", "unread": true}),
@@ -134,10 +141,7 @@ mod tests {
             assert!(say.starts_with(expect), "{args}: {say}");
             let count = run("mail.unread_count", json!({}), &ctx).await.unwrap().data;
             assert_eq!(count["unread"], unread, "{args}");
-            // What was so already left nothing to undo.
-            if !say.contains("already") {
-                ctx.step.journal().undo(None).unwrap();
-            }
+            ctx.step.journal().undo(None).unwrap();
             assert_eq!(files(&ctx.dirs.mail), before, "{args}");
         }
     }
@@ -146,18 +150,27 @@ mod tests {
     async fn what_is_not_clear_is_asked() {
         let home = tempfile::tempdir().unwrap();
         mailbox(home.path());
+        let date = "Wed, 18 Nov 2026 08:00:00 +0000";
+        deliver(
+            home.path(),
+            "new/7.x",
+            "Anna Bell <anna@example.org>",
+            "Trip",
+            date,
+            "x",
+        );
         let ctx = ctx(home.path());
         let asked = run("mail.mark_read", json!({"from": "anna"}), &ctx).await;
         assert!(
-            matches!(&asked, Err(ToolError::TellOthers(text)) if text.starts_with("Which mail: Anna Bell about Lunch, yesterday at 12:00; or Anna Bell about Report")),
+            matches!(&asked, Err(ToolError::TellOthers(text)) if text.starts_with("Which mail: Anna Bell about Lunch, yesterday at 12:00; or Anna Bell about Trip")),
             "{asked:?}"
         );
         for (args, expect) in [
             (json!({}), "Which mail? Say who wrote it, or what it is about."),
-            (json!({"from": "zoe"}), "I found no mail from zoe."),
+            (json!({"from": "zoe"}), "I found no unread mail from zoe."),
             (
-                json!({"which": "all"}),
-                "Which mail? Say who wrote it, or what it is about.",
+                json!({"about": "lunch", "unread": true}),
+                "I found no mail that is read about \"lunch\".",
             ),
         ] {
             assert_eq!(

@@ -71,6 +71,7 @@ fn read(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
         about: args.about.as_deref(),
         when: args.when.as_deref(),
         which: args.which.as_deref(),
+        unread: None,
     };
     let (index, chosen) = mail::choose(ctx, asked, Need::Newest)?;
     let Some(entry) = chosen.first() else {

@@ -37,6 +37,8 @@ pub struct Asked<'a> {
     pub when: Option<&'a str>,
     /// "the second", "this", "latest", "all".
     pub which: Option<&'a str>,
+    /// Only such that are unread, or that are read: what can be marked.
+    pub unread: Option<bool>,
 }
 
 /// What is done where several fit.
@@ -70,7 +72,9 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
         Depth::Text
     };
     let index = Index::open(&ctx.dirs, depth, PATIENCE)?;
-    if from.is_none() && when.is_none() && about.is_empty() {
+    // "Mark everything as read" means the inbox where nothing was listed.
+    let inbox = place == Place::All && asked.unread.is_some() && shown(&index, &ctx.now).is_empty();
+    if from.is_none() && when.is_none() && about.is_empty() && !inbox {
         let found = by_place(&index, &place, need, &ctx.now)?;
         return Ok((index, found));
     }
@@ -79,13 +83,14 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
         words: about.to_owned(),
         in_subject: !about.is_empty(),
         inbox: true,
+        unread: asked.unread,
         ..Query::default()
     };
     if let Some(when) = when {
         (query.since, query.before) = span(when, &ctx.now)?;
     }
     // The inbox before the rest, subjects before texts.
-    let mut found = Vec::new();
+    let (mut found, mut count) = (Vec::new(), 0);
     for (inbox, in_subject) in [(true, true), (true, false), (false, true), (false, false)] {
         if in_subject && about.is_empty() {
             continue;
@@ -93,12 +98,17 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
         (query.inbox, query.in_subject) = (inbox, in_subject);
         let answer = index.find(&query, MAX_LISTED)?;
         if answer.count > 0 && !answer.loose {
-            found = answer.entries;
+            (found, count) = (answer.entries, answer.count);
             break;
         }
     }
     if found.is_empty() {
-        return Err(none(&index, from, about, when));
+        return Err(none(&index, from, about, when, asked.unread));
+    }
+    if place == Place::All && count > MAX_LISTED {
+        return Err(ToolError::tell(format!(
+            "That is {count} mails; I take at most {MAX_LISTED} at once. Say a day or a word of the subject, too."
+        )));
     }
     let one = |at: usize| found.get(at).cloned();
     let chosen = match place {
@@ -119,7 +129,6 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
             }
         }
     };
-    let count = found.len();
     let chosen = chosen.ok_or_else(|| {
         ToolError::tell(format!(
             "There {} only {count} of them.",
@@ -362,7 +371,18 @@ fn which(found: &[Entry], now: &Zoned) -> ToolError {
     ToolError::TellOthers(format!("Which mail: {}{more}?", named.join("; or ")))
 }
 
-fn none(index: &Index, from: Option<&str>, about: &str, when: Option<&str>) -> ToolError {
+fn none(
+    index: &Index,
+    from: Option<&str>,
+    about: &str,
+    when: Option<&str>,
+    unread: Option<bool>,
+) -> ToolError {
+    let kind = match unread {
+        None => "mail",
+        Some(true) => "unread mail",
+        Some(false) => "mail that is read",
+    };
     let mut what = String::new();
     if let Some(from) = from {
         what.push_str(&format!(" from {}", plain::one_line(from, 60)));
@@ -377,7 +397,7 @@ fn none(index: &Index, from: Option<&str>, about: &str, when: Option<&str>) -> T
         0 => "",
         _ => " I have not read all of your mail yet; ask again in a moment.",
     };
-    ToolError::tell(format!("I found no mail{what}.{left}"))
+    ToolError::tell(format!("I found no {kind}{what}.{left}"))
 }
 
 impl Entry {

@@ -388,8 +388,10 @@ fn on_disk(state: &Path, file: &Path) -> rusqlite::Result<Connection> {
     for again in [false, true] {
         let mut db = Connection::open(file)?;
         db.busy_timeout(BUSY)?;
-        // All of it can be made anew, so no commit waits for the disk.
-        db.pragma_update(None, "synchronous", "OFF")?;
+        // All of it can be made anew, so no commit waits for the disk; in this mode a power cut costs the last commits and
+        // nothing else. Another process may be setting it at this moment, which does as well.
+        let _ = db.pragma_update(None, "journal_mode", "WAL");
+        db.pragma_update(None, "synchronous", "NORMAL")?;
         db.pragma_update(None, "foreign_keys", true)?;
         let write = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = write.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -412,8 +414,8 @@ fn on_disk(state: &Path, file: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn throw_away(file: &Path) {
-    for file in [file.to_owned(), file.with_extension("db-journal")] {
-        if let Err(error) = fs::remove_file(&file)
+    for ending in ["db-wal", "db-shm", "db-journal", "db"] {
+        if let Err(error) = fs::remove_file(file.with_extension(ending))
             && error.kind() != ErrorKind::NotFound
         {
             tracing::warn!(%error, "the old index of mail stays");

@@ -291,10 +291,12 @@ impl Index {
         let mut rows = self.db.prepare_cached(sql)?;
         let parameters: [&dyn ToSql; 3] = [&first.to_string(), &after.to_string(), &(MAX_COMPARED as i64)];
         let mut rows = rows.query(parameters.as_slice())?;
+        // Words are kept as stems, so the stem of what was heard may be nearer.
+        let stem = words::Normaliser::new().stem(word);
         let mut alike: Vec<(f64, String)> = Vec::new();
         while let Some(row) = rows.next()? {
             let term: String = row.get(0)?;
-            let likeness = strsim::jaro_winkler(word, &term);
+            let likeness = strsim::jaro_winkler(word, &term).max(strsim::jaro_winkler(&stem, &term));
             if likeness >= ALIKE && term.chars().all(char::is_alphanumeric) {
                 alike.push((likeness, term));
             }
