@@ -13,6 +13,7 @@ pub mod call;
 pub mod undo;
 pub mod models;
 pub mod status;
+pub mod outbox;
 pub mod sync;
 pub mod doctor;
 pub mod config;
@@ -106,8 +107,17 @@ pub enum Verb {
         #[command(subcommand)]
         verb: models::ModelsVerb,
     },
-    /// Bring calendars, to-do lists and contacts in step with the accounts in the config.
+    /// Bring calendars, to-do lists, contacts and mail in step with the accounts in the config, and send what waits.
     Sync(SyncArgs),
+    /// Mail that was confirmed and has not gone out: list it, or decide what to do with it.
+    Outbox {
+        /// What to do; lists it when left out.
+        #[command(subcommand)]
+        verb: Option<outbox::OutboxVerb>,
+        /// Print {"mails":[{"id","account","from","to","message_id","subject","at","after","state","note"}]}.
+        #[arg(long)]
+        json: bool,
+    },
     /// How the daemon is.
     Status {
         /// Print it as JSON.
@@ -170,10 +180,11 @@ pub struct AskArgs {
 pub struct SyncArgs {
     /// Only these accounts.
     pub accounts: Vec<String>,
-    /// Go on with this account although one side is empty all at once, and empty the other.
+    /// Go on with this account although much is gone on one side all at once, and take it away on the other.
     #[arg(long, value_name = "ACCOUNT")]
     pub force: Vec<String>,
-    /// Print {"accounts":[{"account","collections","error","offline"}]}.
+    /// Print {"accounts":[{"account","collections","error","offline"}],"mail":[{"account","folders","error","offline"}],
+    /// "outbox":{"sent","later","stuck"}}.
     #[arg(long)]
     pub json: bool,
 }
@@ -267,6 +278,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::History { json, limit } => undo::history(&app, limit, json).await,
         Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,
         Verb::Sync(args) => sync::run(&app, &args).await,
+        Verb::Outbox { verb, json } => outbox::run(&app, verb, json).await,
         Verb::Status { json, follow } => status::run(&app, json, follow).await,
         Verb::World { file } => world::run(&app, &file),
         Verb::Helper { .. } | Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => {

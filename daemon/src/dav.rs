@@ -1,17 +1,13 @@
 //! Accounts on servers: who we are there, one run by request, and the runs that the daemon makes by itself.
 
 mod schedule;
-mod secret;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::ensure;
 use tools::{
     Dirs,
     system::dav::{self, Account, Http, Kind, Login, Patience, Report, Step, Stop},
@@ -19,7 +15,10 @@ use tools::{
 
 pub use schedule::keep_in_step;
 
-use crate::config::{Config, DavAccount};
+use crate::{
+    config::{Config, DavAccount},
+    secret::{Place, Secret},
+};
 
 /// The accounts of the config, each complete.
 ///
@@ -43,15 +42,7 @@ pub fn accounts(config: &Config) -> anyhow::Result<Vec<DavAccount>> {
             account.calendars || account.contacts,
             "The account {name} keeps neither calendars nor contacts in step."
         );
-        let ways = [
-            !account.password_command.is_empty(),
-            account.password_file.path().is_some(),
-            !account.token_command.is_empty(),
-        ];
-        ensure!(
-            ways.iter().filter(|way| **way).count() <= 1,
-            "The account {name} may have one of password_command, password_file and token_command."
-        );
+        place(account).check()?;
         ensure!(
             !account.user.is_empty() || !account.token_command.is_empty(),
             "The account {name} has no user."
@@ -125,36 +116,23 @@ impl Drop for Dropped {
     }
 }
 
-/// How long a command or the Secret Service has: some ask the person first.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 async fn login(account: &DavAccount) -> anyhow::Result<Login> {
-    let name = account.name.as_str();
-    if !account.token_command.is_empty() {
-        let token = secret::of_command(&account.token_command, PATIENCE)
-            .await
-            .with_context(|| format!("The token_command of the account {name} did not work"))?;
-        return Ok(Login::Bearer(token));
-    }
-    let password = if !account.password_command.is_empty() {
-        secret::of_command(&account.password_command, PATIENCE)
-            .await
-            .with_context(|| format!("The password_command of the account {name} did not work"))?
-    } else if let Some(path) = account.password_file.path() {
-        secret::of_file(&path)
-            .with_context(|| format!("The password_file of the account {name} cannot be used"))?
-    } else {
-        match tokio::time::timeout(PATIENCE, secret::of_service(name)).await {
-            Ok(secret) => secret.with_context(|| format!("There is no password for the account {name}"))?,
-            Err(_) => {
-                bail!("The Secret Service does not answer, so there is no password for the account {name}")
-            }
-        }
-    };
-    Ok(Login::Basic {
-        user: account.user.clone(),
-        password,
+    Ok(match place(account).secret().await? {
+        Secret::Token(token) => Login::Bearer(token),
+        Secret::Password(password) => Login::Basic {
+            user: account.user.clone(),
+            password,
+        },
     })
+}
+
+fn place(account: &DavAccount) -> Place<'_> {
+    Place {
+        account: account.name.as_str(),
+        password_command: &account.password_command,
+        password_file: &account.password_file,
+        token_command: &account.token_command,
+    }
 }
 
 #[cfg(test)]

@@ -267,6 +267,24 @@ static NEEDS: &[Need] = &[
         how: How::Python(RADICALE),
     },
     Need {
+        name: "aiosmtpd",
+        why: "is the server that the tests send mail to",
+        used: Use::Test,
+        present: || has_python("aiosmtpd", AIOSMTPD),
+        how: How::Python(AIOSMTPD),
+    },
+    Need {
+        name: "Dovecot",
+        why: "is the mail server that the tests synchronise with; they start their own, so one of the system may be stopped",
+        used: Use::Test,
+        present: || {
+            ["/usr/sbin/dovecot", "/usr/local/sbin/dovecot"]
+                .iter()
+                .any(|path| Path::new(path).exists())
+        },
+        how: packages(&["dovecot-imapd"], &["dovecot"], &["dovecot"], &[]),
+    },
+    Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,
@@ -291,6 +309,7 @@ const MPV_MPRIS: [&str; 3] = [
 
 /// Debian's is older and lacks what the tests ask of it.
 const RADICALE: &str = "radicale==3.9.0";
+const AIOSMTPD: &str = "aiosmtpd==1.4.6";
 
 /// Looks for pip without starting it, which takes half a second.
 const FIND_PIP: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";

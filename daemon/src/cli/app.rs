@@ -215,6 +215,11 @@ pub fn log(verbose: u8) {
     let filter = std::env::var("TIRO_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    // What it traces is passwords and mail.
+    let filter = match "async_imap=info".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     // Set twice only by tests that run verbs in one process.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

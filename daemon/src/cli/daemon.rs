@@ -9,7 +9,8 @@ use tokio::{
 
 use super::app::App;
 use crate::{
-    bus, dav,
+    act::finish_writes,
+    bus, dav, post,
     reply::say_aside,
     run::{Daemon, Event},
 };
@@ -18,6 +19,11 @@ use crate::{
 pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     app.paths.create()?;
     let accounts = dav::accounts(&app.config)?;
+    let posting = post::Post {
+        accounts: post::accounts(&app.config)?,
+        mail: app.config.mail(&app.paths),
+        dirs: app.config.dirs(&app.paths),
+    };
     let socket = app.paths.socket()?;
     let door = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
@@ -28,8 +34,9 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
         accounts,
         app.config.dirs(&app.paths),
         events.clone(),
-        ended,
+        ended.clone(),
     ));
+    let posting = tokio::spawn(post::keep_in_step(posting, events.clone(), ended));
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = tokio::spawn(async move {
         tokio::select! {
@@ -40,10 +47,13 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     });
     say_aside(&format!("Tiro listens on {}.", socket.display()));
     daemon.run(inbox).await;
+    // From here on no mail begins to go; one that is on its way is waited for.
+    let _ = end.send(true);
+    let _ = posting.await;
+    finish_writes().await;
     serving.abort();
     // Takes the socket away.
     let _ = serving.await;
-    let _ = end.send(true);
     let _ = synchronising.await;
     stopping.abort();
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 //! The checks are made once, as data; text and JSON are two prints of the same report, so they cannot disagree.
 //! Nothing is changed and nothing is created: a doctor that mends hides what was wrong.
 
+mod accounts;
 mod report;
 
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
@@ -74,6 +75,7 @@ async fn examine(paths: Paths) -> Report {
         config,
         folders(&app.paths),
         stores(&app),
+        accounts::accounts(&app).await,
         weights,
         memory(&app.config),
         engines(&app).await,

@@ -12,8 +12,12 @@ const MAX_SAID: usize = 3;
 pub enum Source {
     /// What rings.
     Rings,
-    /// An account, by its name.
+    /// An account with calendars or contacts, by its name.
     Account(String),
+    /// A mail account, by its name.
+    Mail(String),
+    /// Mail that has not gone out.
+    Outbox,
 }
 
 /// What is wrong now.

@@ -9,6 +9,7 @@ mod drain;
 mod imap;
 mod maildir;
 mod memory;
+mod names;
 mod plan;
 mod server;
 mod smtp;
@@ -21,7 +22,7 @@ use serde::Serialize;
 
 use super::{mail::outbox::OutboxError, store::StoreError};
 pub use drain::{Account as Sending, Deliver, DrainError, Drained, drain, next_due, settle_arrived};
-pub use imap::wait_for_news;
+pub use imap::{check, wait_for_news};
 pub use server::{Protocol, Server};
 pub use smtp::{Delivery, Handing, Smtp};
 pub use sync::{Account as Reading, sync};
@@ -270,10 +271,12 @@ impl PostError {
                 "Delete that file in state/mail; the next run compares everything and loses nothing."
                     .to_owned()
             }
-            PostError::Refused { .. }
-            | PostError::Garbled { .. }
-            | PostError::Store(_)
-            | PostError::Outbox(_) => "Nothing more was changed.".to_owned(),
+            PostError::Garbled { .. } => {
+                format!("Check the addresses of the servers of the account \"{account}\".")
+            }
+            PostError::Refused { .. } | PostError::Store(_) | PostError::Outbox(_) => {
+                "Nothing more was changed.".to_owned()
+            }
             PostError::Stopped => "The next run goes on from there.".to_owned(),
         }
     }

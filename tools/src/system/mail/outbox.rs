@@ -116,6 +116,11 @@ impl State {
         State::Unsure,
     ];
 
+    /// Whether it is in the middle of a step that the next sender finishes or settles.
+    pub fn is_unfinished(self) -> bool {
+        matches!(self, State::Claimed | State::Handed | State::Sent)
+    }
+
     /// The ending of the ticket's name.
     pub fn word(self) -> &'static str {
         match self {

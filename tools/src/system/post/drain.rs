@@ -83,15 +83,17 @@ pub async fn drain(
                 watch()?;
                 one(outbox, &sender, &entry, account, server, watch, &mut drained).await?;
             }
-            (State::Queued, None) => {
+            (State::Queued, None) if is_due(&entry, Timestamp::now(), force) => {
+                watch()?;
+                let (id, account) = (&entry.ticket.id, &entry.ticket.account);
                 let note = Note {
-                    why: format!("There is no account \"{}\" that sends.", entry.ticket.account),
-                    ..entry.note.clone()
+                    why: format!("There is no account \"{account}\" that sends."),
+                    ..next_try(&entry)
                 };
-                if note != entry.note && sender.claim(&entry.ticket.id)? {
-                    sender.later(&entry.ticket.id, State::Claimed, &note)?;
+                if sender.claim(id)? {
+                    sender.later(id, State::Claimed, &note)?;
+                    drained.later += 1;
                 }
-                drained.later += 1;
             }
             _ => {}
         }
@@ -177,7 +179,7 @@ async fn one(
     if let Some(stop) = stopped {
         return Err(stop.into());
     }
-    watch()?;
+    // What became of it is written down whatever else is to end now.
     match delivered? {
         Delivery::Sent => {
             sender.sent(id, state)?;
@@ -190,10 +192,11 @@ async fn one(
             drained.stuck += 1;
         }
         Delivery::Later(why) => {
-            let tries = entry.note.tries.saturating_add(1);
-            let pause = PAUSES[(tries as usize - 1).min(PAUSES.len() - 1)];
-            let next = Timestamp::now().checked_add(pause).ok();
-            sender.later(id, state, &Note { tries, next, why })?;
+            let note = Note {
+                why,
+                ..next_try(entry)
+            };
+            sender.later(id, state, &note)?;
             drained.later += 1;
         }
         Delivery::Refused(why) => {
@@ -223,6 +226,17 @@ fn file(
             .map_err(OutboxError::Store)?;
     }
     Ok(sender.filed(&ticket.id)?)
+}
+
+/// One try more, and when the next one is.
+fn next_try(entry: &Entry) -> Note {
+    let tries = entry.note.tries.saturating_add(1);
+    let pause = PAUSES[(tries as usize - 1).min(PAUSES.len() - 1)];
+    Note {
+        tries,
+        next: Timestamp::now().checked_add(pause).ok(),
+        why: String::new(),
+    }
 }
 
 fn is_due(entry: &Entry, now: Timestamp, force: bool) -> bool {

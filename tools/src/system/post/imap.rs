@@ -427,6 +427,15 @@ impl<'a> Imap<'a> {
     }
 }
 
+/// Logs in and leaves again.
+///
+/// # Errors
+/// Why that is not possible.
+pub async fn check(access: &Access) -> Result<(), PostError> {
+    Imap::open(access).await?.leave().await;
+    Ok(())
+}
+
 /// Calls `news` whenever something happens in the inbox, until the connection ends; once right after it began, since
 /// nobody knows what happened before. Returns when the server cannot say.
 ///

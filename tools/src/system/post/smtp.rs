@@ -1,7 +1,14 @@
 //! Sending one message by SMTP, and what became of it. The one moment at which nobody knows is between the end of the
 //! message and the server's answer; what is cut before that end has certainly not been accepted.
 
-use std::{io, sync::atomic::Ordering, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use lettre::{
     Address,
@@ -77,6 +84,8 @@ impl Smtp {
             Err(_) => return Ok(Delivery::Later(format!("{} is too slow.", self.host()))),
         };
         handing()?;
+        // What ends the message begins with the end of its last line.
+        let message = message.strip_suffix(b"\r\n").unwrap_or(message);
         let before = open.written.load(Ordering::Relaxed);
         let given = timeout(VERDICT, open.connection.message(message)).await;
         // Dots at the beginning of lines are doubled and five bytes end it, so as long as no more than the message itself
@@ -103,7 +112,22 @@ impl Smtp {
         })
     }
 
-    /// Logs in and names sender and recipients; then only the message is missing.
+    /// Logs in and leaves again.
+    ///
+    /// # Errors
+    /// Why that is not possible, as a sentence.
+    pub async fn check(&self) -> Result<(), String> {
+        match timeout(OPENING, self.log_in()).await {
+            Ok(Ok((mut connection, _))) => {
+                let _ = timeout(FAREWELL, connection.quit()).await;
+                Ok(())
+            }
+            Ok(Err(No::Later(why) | No::Never(why))) => Err(why),
+            Err(_) => Err(format!("{} is too slow.", self.host())),
+        }
+    }
+
+    /// Names sender and recipients; then only the message is missing.
     async fn open(&self, ticket: &Ticket, message: &[u8]) -> Result<Open, No> {
         let address = |text: &str| {
             let parsed = text.parse::<Address>();
@@ -111,28 +135,7 @@ impl Smtp {
         };
         let from = address(&ticket.from)?;
         let to: Vec<Address> = ticket.to.iter().map(|to| address(to)).collect::<Result<_, _>>()?;
-        let later = |error: PostError| No::Later(error.sentence(&self.account));
-        let wire = self.wire().await.map_err(later)?;
-        let written = wire.counter();
-        let hello = ClientId::default();
-        let mut connection = AsyncSmtpConnection::connect_with_transport(Box::new(wire), &hello)
-            .await
-            .map_err(|e| self.no(&e))?;
-        let login = &self.access.login;
-        let (mechanisms, secret) = match &login.secret {
-            Secret::Password(password) => (&[Mechanism::Plain, Mechanism::Login][..], password),
-            Secret::Token(token) => (&[Mechanism::Xoauth2][..], token),
-        };
-        let credentials = Credentials::new(login.user.clone(), secret.clone());
-        connection.auth(mechanisms, &credentials).await.map_err(|e| {
-            match e.is_permanent() || e.is_client() {
-                // It is mended in the config, so the mail waits.
-                true => later(PostError::Login {
-                    server: self.host().to_owned(),
-                }),
-                false => self.no(&e),
-            }
-        })?;
+        let (mut connection, written) = self.log_in().await?;
         let mut parameters = Vec::new();
         let can = |what| connection.server_info().supports_feature(what);
         if !ticket.from.is_ascii() || ticket.to.iter().any(|to| !to.is_ascii()) {
@@ -162,6 +165,33 @@ impl Smtp {
         }
         connection.command(Data).await.map_err(|e| self.no(&e))?;
         Ok(Open { connection, written })
+    }
+
+    /// A connection at which the server knows us.
+    async fn log_in(&self) -> Result<(AsyncSmtpConnection, Arc<AtomicU64>), No> {
+        let later = |error: PostError| No::Later(error.sentence(&self.account));
+        let wire = self.wire().await.map_err(later)?;
+        let written = wire.counter();
+        let hello = ClientId::default();
+        let mut connection = AsyncSmtpConnection::connect_with_transport(Box::new(wire), &hello)
+            .await
+            .map_err(|e| self.no(&e))?;
+        let login = &self.access.login;
+        let (mechanisms, secret) = match &login.secret {
+            Secret::Password(password) => (&[Mechanism::Plain, Mechanism::Login][..], password),
+            Secret::Token(token) => (&[Mechanism::Xoauth2][..], token),
+        };
+        let credentials = Credentials::new(login.user.clone(), secret.clone());
+        connection.auth(mechanisms, &credentials).await.map_err(|e| {
+            match e.is_permanent() || e.is_client() {
+                // It is mended in the config, so the mail waits.
+                true => later(PostError::Login {
+                    server: self.host().to_owned(),
+                }),
+                false => self.no(&e),
+            }
+        })?;
+        Ok((connection, written))
     }
 
     /// An encrypted connection, at its greeting; or a plain one, where that is allowed.
@@ -226,7 +256,7 @@ impl Smtp {
 /// A connection that waits for the message.
 struct Open {
     connection: AsyncSmtpConnection,
-    written: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    written: Arc<AtomicU64>,
 }
 
 /// Why the message was not asked for.

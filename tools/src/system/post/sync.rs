@@ -7,7 +7,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use jiff::Timestamp;
@@ -16,9 +15,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Access, PostError, Report, Synced, Watch,
-    imap::{Body, Folder, Imap, Role, Selected, bare},
+    imap::{Imap, Role, Selected, bare},
     maildir::{self, Held},
     memory::{Known, Memory, Pair},
+    names::{Mine, is_numbered, local_name, new_name, tag},
     plan::{Plan, Sides, There, plan},
 };
 use crate::system::{
@@ -78,7 +78,6 @@ async fn run(
 ) -> Result<(), PostError> {
     let memory = Memory::open(state, &account.name)?;
     watch()?;
-    maildir::make(&account.maildir)?;
     let imap = Imap::open(&account.access).await?;
     let mut run = Run {
         account,
@@ -270,6 +269,10 @@ impl Run<'_> {
                 lost: known.len(),
                 of: known.len(),
             });
+        }
+        if listed.is_none() {
+            // So that whatever reads and writes here finds it.
+            maildir::make(path)?;
         }
         let here = listed.unwrap_or_default();
         let mine = Mine {
@@ -463,6 +466,9 @@ impl Run<'_> {
         there: &BTreeMap<u32, There>,
         synced: &mut Synced,
     ) -> Result<(), PostError> {
+        if plan.pull.is_empty() {
+            return Ok(());
+        }
         // Files of ours that are without a partner: a message without a Message-ID is known by its content.
         let mut alone: BTreeMap<Vec<u8>, String> = BTreeMap::new();
         for base in plan.new_here.iter().take(MAX_COMPARED) {
@@ -559,93 +565,6 @@ impl Run<'_> {
             }
         }
         Ok(arrived)
-    }
-}
-
-/// What files of a folder are called.
-struct Mine {
-    id: i64,
-    tag: String,
-    validity: u32,
-}
-
-impl Mine {
-    /// Writes a message under the name that its number gives it.
-    fn store(&self, path: &Path, body: &Body) -> Result<String, PostError> {
-        let when = body.when.unwrap_or_else(SystemTime::now);
-        let seconds = when
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
-        let base = format!("{seconds}.U{}V{}F{}.tiro", body.uid, self.validity, self.tag);
-        maildir::put(path, &base, &body.flags, &body.bytes, Some(when))?;
-        Ok(base)
-    }
-
-    /// The number in a name, if it was given in this folder and still holds.
-    fn uid(&self, base: &str) -> Option<u32> {
-        let end = format!("V{}F{}.tiro", self.validity, self.tag);
-        let (_, rest) = base.split_once(".U")?;
-        rest.strip_suffix(&end)?.parse().ok()
-    }
-}
-
-/// Whether a name was given to a message that came from a server.
-fn is_numbered(base: &str) -> bool {
-    base.ends_with(".tiro") && base.contains(".U")
-}
-
-/// Tells folders apart in names of files.
-fn tag(remote: &str) -> String {
-    let hash = Sha256::digest(remote.as_bytes());
-    hash.iter().take(4).map(|b| format!("{b:02x}")).collect()
-}
-
-/// What a folder of the server is called here, as Maildir++ has it.
-fn local_name(folder: &Folder, taken: &BTreeSet<String>) -> String {
-    let name = match folder.role.folder() {
-        Some(name) => name.to_owned(),
-        None => {
-            let delimiter = folder.delimiter.as_deref().filter(|d| !d.is_empty());
-            let mut parts: Vec<&str> = match delimiter {
-                Some(delimiter) => folder.name.split(delimiter).collect(),
-                None => vec![&folder.name],
-            };
-            if parts.len() > 1 && parts[0].eq_ignore_ascii_case("INBOX") {
-                parts.remove(0);
-            }
-            let tame = |part: &&str| -> String {
-                let tame = part.chars().map(|c| match c {
-                    '/' | '.' | ':' => '_',
-                    c if c.is_control() => '_',
-                    c => c,
-                });
-                tame.take(60).collect()
-            };
-            format!(".{}", parts.iter().map(tame).collect::<Vec<_>>().join("."))
-        }
-    };
-    let name: String = name.chars().take(180).collect();
-    let mut free = (1..).map(|n| match n {
-        1 => name.clone(),
-        n => format!("{name}-{n}"),
-    });
-    // As many as there are folders are enough.
-    free.find(|name| !taken.contains(name)).unwrap_or(name.clone())
-}
-
-/// What a folder of ours is called there: some servers keep all folders below the inbox.
-fn new_name(name: &str, remote: &[Folder]) -> String {
-    let others: Vec<&Folder> = remote.iter().filter(|f| f.role != Role::Inbox).collect();
-    let below = |f: &&Folder| {
-        f.delimiter
-            .as_ref()
-            .is_some_and(|d| f.name.starts_with(&format!("INBOX{d}")))
-    };
-    match others.first() {
-        Some(first) if others.iter().all(|f| below(&f)) => {
-            format!("INBOX{}{name}", first.delimiter.as_deref().unwrap_or("."))
-        }
-        _ => name.to_owned(),
     }
 }
 

@@ -106,7 +106,11 @@ impl Wire {
         let tls = timeout(CONNECT, connector.connect(name, tcp))
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|e| distrust(server, &e).unwrap_or_else(|| unreachable(server, &e)))?;
+            .map_err(|e| match (distrust(server, &e), e.kind()) {
+                (Some(error), _) => error,
+                (None, io::ErrorKind::InvalidData) => garbled(server, "no encryption begins there"),
+                (None, _) => unreachable(server, &e),
+            })?;
         Ok(Wire {
             stream: Stream::Tls(Box::new(tls)),
             again: Vec::new(),

@@ -9,14 +9,93 @@ use anyhow::{Context as _, bail, ensure};
 use tokio::{io::AsyncReadExt as _, process::Command};
 use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Variant};
 
+use crate::config::FilePath;
+
 /// No password and no token is longer.
 const MAX: u64 = 64 * 1024;
+/// How long a command or the Secret Service has: some ask the person first.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the config says that an account's secret is. Without a word on it the Secret Service is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The account.
+    pub account: &'a str,
+    /// Prints the password.
+    pub password_command: &'a str,
+    /// Holds the password.
+    pub password_file: &'a FilePath,
+    /// Prints an access token.
+    pub token_command: &'a str,
+}
+
+/// What proves who somebody is.
+#[derive(Clone)]
+pub enum Secret {
+    /// A password.
+    Password(String),
+    /// An access token.
+    Token(String),
+}
+
+impl Place<'_> {
+    /// Whether there is at most one.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let ways = [
+            !self.password_command.is_empty(),
+            self.password_file.path().is_some(),
+            !self.token_command.is_empty(),
+        ];
+        ensure!(
+            ways.iter().filter(|way| **way).count() <= 1,
+            "The account {} may have one of password_command, password_file and token_command.",
+            self.account
+        );
+        Ok(())
+    }
+
+    /// The secret.
+    ///
+    /// # Errors
+    /// Which way was tried, and why it did not work.
+    pub async fn secret(&self) -> anyhow::Result<Secret> {
+        let name = self.account;
+        if !self.token_command.is_empty() {
+            let token = of_command(self.token_command, PATIENCE)
+                .await
+                .with_context(|| format!("The token_command of the account {name} did not work"))?;
+            return Ok(Secret::Token(token));
+        }
+        if !self.password_command.is_empty() {
+            let password = of_command(self.password_command, PATIENCE)
+                .await
+                .with_context(|| format!("The password_command of the account {name} did not work"))?;
+            return Ok(Secret::Password(password));
+        }
+        if let Some(path) = self.password_file.path() {
+            let password = of_file(&path)
+                .with_context(|| format!("The password_file of the account {name} cannot be used"))?;
+            return Ok(Secret::Password(password));
+        }
+        match tokio::time::timeout(PATIENCE, of_service(name)).await {
+            Ok(password) => password
+                .map(Secret::Password)
+                .with_context(|| format!("There is no password for the account {name}")),
+            Err(_) => {
+                bail!("The Secret Service does not answer, so there is no password for the account {name}")
+            }
+        }
+    }
+}
 
 /// What a command prints on its first line.
 ///
 /// # Errors
 /// When it cannot be started, fails, takes too long, or prints nothing or too much.
-pub async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String> {
+async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String> {
     let words = shell_words::split(line).context("its quotes do not match")?;
     let (program, arguments) = words.split_first().context("it is empty")?;
     let mut child = Command::new(program)
@@ -49,7 +128,7 @@ pub async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String
 ///
 /// # Errors
 /// When it is not there, is somebody else's, others may read it, or it is empty or too large.
-pub fn of_file(path: &Path) -> anyhow::Result<String> {
+fn of_file(path: &Path) -> anyhow::Result<String> {
     let shown = path.display();
     // Asked before opening: opening a named pipe would wait for somebody to write into it.
     let meta = fs::metadata(path).with_context(|| format!("{shown} cannot be read"))?;
@@ -75,7 +154,7 @@ pub fn of_file(path: &Path) -> anyhow::Result<String> {
 ///
 /// # Errors
 /// When there is no bus, no such service, no such password, or it is locked.
-pub async fn of_service(account: &str) -> anyhow::Result<String> {
+async fn of_service(account: &str) -> anyhow::Result<String> {
     let bus = Connection::session()
         .await
         .context("there is no session bus; set password_command or password_file instead")?;
