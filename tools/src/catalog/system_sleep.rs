@@ -24,8 +24,8 @@ impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "system.sleep";
     const SUMMARY: &'static str = "Put the computer to sleep, or suspend it";
-    const EFFECT: Effect = Effect::Write;
-    const CONFIRM: bool = true;
+    /// Nothing that Tiro does wakes it up again.
+    const EFFECT: Effect = Effect::Irreversible;
     const EXAMPLES: &'static [&'static str] = &[
         "go to sleep",
         "put the computer to sleep",

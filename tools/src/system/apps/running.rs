@@ -43,7 +43,7 @@ pub struct Running<'a> {
 pub fn running<'a>(apps: &'a [App], desk: &Desk) -> Vec<Running<'a>> {
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for process in processes(desk) {
-        if let Some(at) = apps.iter().position(|app| process.is_of(app)) {
+        if let Some(at) = whose(&process, apps) {
             found.entry(at).or_default().push(process.pid);
         }
     }
@@ -56,6 +56,16 @@ pub fn running<'a>(apps: &'a [App], desk: &Desk) -> Vec<Running<'a>> {
         .collect()
 }
 
+/// The app that a process belongs to: that of its unit; else that of its program, and where several apps are the same
+/// program with other arguments (pages that a browser shows as apps), the plain one.
+fn whose(process: &Process, apps: &[App]) -> Option<usize> {
+    let by_unit = apps.iter().position(|app| is_unit_of(&process.unit, &app.id));
+    by_unit.or_else(|| {
+        let same = apps.iter().enumerate().filter(|(_, app)| process.runs(app));
+        same.min_by_key(|(_, app)| app.command.len()).map(|(at, _)| at)
+    })
+}
+
 /// Ends an app: asks it over the bus, as its own menu does; what does not listen there is told by a signal, as a shell
 /// that logs out does. Nothing is ever forced.
 ///
@@ -66,7 +76,8 @@ pub async fn quit(desk: &Desk, app: &App, processes: &[u32]) -> Result<(), ToolE
     if ask_to_quit(desk, &app.id, processes).await && gone(&open, ASKED).await {
         return Ok(());
     }
-    for process in &open {
+    // Those that another one of them has started end with it, and in better order.
+    for process in open.iter().filter(|process| !processes.contains(&process.parent)) {
         process.terminate();
     }
     match gone(&open, TOLD).await {
@@ -97,6 +108,7 @@ struct Process {
     exe: PathBuf,
     words: Vec<String>,
     unit: String,
+    parent: u32,
 }
 
 impl Process {
@@ -109,8 +121,11 @@ impl Process {
         let line = text("cmdline")?;
         let words: Vec<String> = line.split('\0').take(3).map(str::to_owned).collect();
         let group = text("cgroup").unwrap_or_default();
+        // The parent stands second behind the name in brackets (proc_pid_stat(5)).
+        let parent = text("stat").and_then(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok());
         Some(Process {
             pid,
+            parent: parent.unwrap_or(0),
             exe: fs::read_link(folder.join("exe")).unwrap_or_default(),
             words,
             unit: group.trim_end().rsplit('/').next().unwrap_or_default().to_owned(),
@@ -118,9 +133,11 @@ impl Process {
     }
 
     fn is_of(&self, app: &App) -> bool {
-        if is_unit_of(&self.unit, &app.id) {
-            return true;
-        }
+        is_unit_of(&self.unit, &app.id) || self.runs(app)
+    }
+
+    /// Whether it is the program of this app.
+    fn runs(&self, app: &App) -> bool {
         let program = file_name(&app.program);
         if program.is_empty() || RUNNERS.contains(&program) {
             return false;
@@ -191,6 +208,7 @@ fn processes(desk: &Desk) -> Vec<Process> {
 
 /// A process that is held on to, so that its number cannot come to mean another one.
 struct Watched {
+    parent: u32,
     #[cfg(target_os = "linux")]
     handle: rustix::fd::OwnedFd,
     #[cfg(not(target_os = "linux"))]
@@ -208,7 +226,11 @@ fn watch(desk: &Desk, app: &App, processes: &[u32]) -> Vec<Watched> {
                 .and_then(rustix::process::Pid::from_raw)?;
             let held = Watched::hold(number)?;
             // Looked at again while it is held: now it is certain which program that is.
-            Process::read(&proc, *pid)?.is_of(app).then_some(held)
+            let process = Process::read(&proc, *pid).filter(|process| process.is_of(app))?;
+            Some(Watched {
+                parent: process.parent,
+                ..held
+            })
         })
         .collect()
 }
@@ -217,7 +239,7 @@ fn watch(desk: &Desk, app: &App, processes: &[u32]) -> Vec<Watched> {
 impl Watched {
     fn hold(pid: rustix::process::Pid) -> Option<Watched> {
         let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()?;
-        Some(Watched { handle })
+        Some(Watched { parent: 0, handle })
     }
 
     fn terminate(&self) {
@@ -241,7 +263,7 @@ impl Watched {
 #[cfg(not(target_os = "linux"))]
 impl Watched {
     fn hold(pid: rustix::process::Pid) -> Option<Watched> {
-        Some(Watched { pid })
+        Some(Watched { parent: 0, pid })
     }
 
     fn terminate(&self) {
@@ -275,12 +297,38 @@ mod tests {
     }
 
     #[test]
+    fn the_browser_is_meant_and_no_page_of_it() {
+        let app = |id: &str, command: &[&str]| App {
+            id: id.into(),
+            program: command[0].into(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            ..App::default()
+        };
+        let apps = [
+            app("docs", &["chromium", "--app-id=docs"]),
+            app("chromium", &["chromium"]),
+            app("mail", &["chromium", "--app-id=mail"]),
+        ];
+        let process = |unit: &str| Process {
+            pid: 1,
+            parent: 0,
+            exe: "/usr/bin/chromium".into(),
+            words: vec!["chromium".into()],
+            unit: unit.into(),
+        };
+        assert_eq!(whose(&process("session-2.scope"), &apps), Some(1));
+        assert_eq!(whose(&process("app-gnome-mail-77.scope"), &apps), Some(2));
+        assert_eq!(whose(&process(""), &apps[..0]), None);
+    }
+
+    #[test]
     fn programs_are_known_by_their_files() {
         let process = |exe: &str, words: &[&str]| Process {
             pid: 1,
             exe: exe.into(),
             words: words.iter().map(|w| (*w).to_owned()).collect(),
             unit: String::new(),
+            parent: 0,
         };
         let app = |program: &str| App {
             program: program.into(),
