@@ -183,8 +183,6 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
     let folder = |name: &str, default: &str| xdg(name).unwrap_or_else(|| home.join(default));
     let data_home = folder("XDG_DATA_HOME", ".local/share");
     let cache = folder("XDG_CACHE_HOME", ".cache").join("tiro");
-    let config = folder("XDG_CONFIG_HOME", ".config");
-    let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
     let state = folder("XDG_STATE_HOME", ".local/state").join("tiro");
     let data_dirs = data_dirs
         .filter(|v| !v.is_empty())

@@ -50,7 +50,7 @@ impl Tool for This {
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let item = ctx.blocking("find that file", move |ctx| fit(&args, ctx)).await?;
         let name = plain::one_line(&item.name, 80);
-        opener::open(&ctx.reach, &opener::target(&item.path()), &name).await?;
+        opener::open(ctx, &opener::target(&item.path()), &name).await?;
         ctx.step.beyond();
         Ok(Output::new(
             format!("I opened {name}."),

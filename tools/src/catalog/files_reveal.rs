@@ -69,7 +69,7 @@ impl Tool for This {
             tracing::debug!(%error, "the folder is opened instead");
             let path = item.path();
             let folder = path.parent().unwrap_or(&path);
-            opener::open(&ctx.reach, &opener::target(folder), "The file manager").await?;
+            opener::open(ctx, &opener::target(folder), "The file manager").await?;
         }
         ctx.step.beyond();
         Ok(Output::new(

@@ -51,7 +51,7 @@ impl Tool for This {
             Ok((to, address))
         };
         let (to, address) = ctx.blocking("find that chat", find).await?;
-        opener::open(&ctx.reach, &address, "The chat program").await?;
+        opener::open(ctx, &address, "The chat program").await?;
         ctx.step.beyond();
         Ok(Output::new(
             format!("I opened the chat with {}.", to.name),

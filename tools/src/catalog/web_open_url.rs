@@ -51,7 +51,7 @@ impl Tool for This {
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let address = web::address(&args.url)?;
-        opener::open(&ctx.reach, &address.url, "The browser").await?;
+        opener::open(ctx, &address.url, "The browser").await?;
         ctx.step.beyond();
         Ok(Output::new(
             format!("I opened {}.", address.host),

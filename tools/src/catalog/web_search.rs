@@ -52,7 +52,7 @@ impl Tool for This {
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let address = web::search(&ctx.reach.search_url, &args.words)?;
-        opener::open(&ctx.reach, &address.url, "The browser").await?;
+        opener::open(ctx, &address.url, "The browser").await?;
         ctx.step.beyond();
         Ok(Output::new(
             format!("I searched the web for {}.", plain::one_line(&args.words, 80)),

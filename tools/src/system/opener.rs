@@ -5,7 +5,7 @@ use std::{os::unix::ffi::OsStrExt as _, path::Path};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use super::apps::{self, App};
-use crate::contract::{Reach, ToolError};
+use crate::contract::{Ctx, Reach, ToolError};
 
 /// What stands as it is in the path of a `file:` address.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
@@ -22,8 +22,8 @@ const OPENERS: [&[&str]; 3] = [&["xdg-open"], &["gio", "open"], &["exo-open"]];
 ///
 /// # Errors
 /// `Tell` when nothing here opens files, or that fails at once.
-pub async fn open(reach: &Reach, target: &str, called: &str) -> Result<(), ToolError> {
-    let mut command = command(reach).ok_or_else(|| {
+pub async fn open(ctx: &Ctx, target: &str, called: &str) -> Result<(), ToolError> {
+    let mut command = command(&ctx.reach).ok_or_else(|| {
         ToolError::tell(
             "Nothing here opens files with their programs: install xdg-utils, or set applications.opener.",
         )
@@ -34,7 +34,7 @@ pub async fn open(reach: &Reach, target: &str, called: &str) -> Result<(), ToolE
         command,
         ..App::default()
     };
-    apps::launch(&app).await
+    apps::launch(&ctx.desk, &app).await
 }
 
 /// A file or folder as it is given to the opener: its path, or its `file:` address where the path is no UTF-8.
