@@ -450,7 +450,7 @@ fn many_messages_come_in_good_time() {
             .join("new")
             .join(format!("{}.M{n}.host", 1_780_000_000 + n));
         fs::write(&path, message(&format!("m{n}"), "x")).unwrap();
-        let open = fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let open: fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         fs::set_permissions(&path, open).unwrap();
     }
     let home = Home::new();

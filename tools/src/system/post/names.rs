@@ -93,7 +93,7 @@ pub fn new_name(name: &str, remote: &[Folder]) -> String {
             .is_some_and(|d| f.name.starts_with(&format!("INBOX{d}")))
     };
     match others.first() {
-        Some(first) if others.iter().all(|f| below(&f)) => {
+        Some(first) if others.iter().all(below) => {
             format!("INBOX{}{name}", first.delimiter.as_deref().unwrap_or("."))
         }
         _ => name.to_owned(),
