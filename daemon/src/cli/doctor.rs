@@ -226,10 +226,15 @@ fn own_things(section: &mut Section, dirs: &tools::Dirs, reach: &tools::Reach) {
     let names: Vec<&str> = roots.iter().map(|root| root.name.as_str()).collect();
     match (&names[..], opener::program(reach)) {
         ([], _) => section.info("files", "None of the folders for files is there (files.dirs)."),
-        (names, Some(program)) => section.ok("files", format!("{}, opened with {program}.", names.join(", "))),
+        (names, Some(program)) => {
+            section.ok("files", format!("{}, opened with {program}.", names.join(", ")))
+        }
         (names, None) => section.warn(
             "files",
-            format!("{}, and nothing here opens files with their programs.", names.join(", ")),
+            format!(
+                "{}, and nothing here opens files with their programs.",
+                names.join(", ")
+            ),
             "Install xdg-utils, or set applications.opener.",
         ),
     }
@@ -243,7 +248,11 @@ fn own_things(section: &mut Section, dirs: &tools::Dirs, reach: &tools::Reach) {
             shelf.refused.join(" "),
             "They are not run until only you can change them: chmod go-w.",
         ),
-        Err(error) => section.warn("shortcuts", error.to_string(), "Close the folder with chmod go-w."),
+        Err(error) => section.warn(
+            "shortcuts",
+            error.to_string(),
+            "Close the folder with chmod go-w.",
+        ),
     }
 }
 

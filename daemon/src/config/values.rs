@@ -558,9 +558,15 @@ mod tests {
     #[test]
     fn a_search_has_a_place_for_its_words() {
         let parse = |text: &str| text.parse::<SearchUrl>();
-        assert_eq!(parse("https://find.example/?q={}").unwrap().as_str(), "https://find.example/?q={}");
+        assert_eq!(
+            parse("https://find.example/?q={}").unwrap().as_str(),
+            "https://find.example/?q={}"
+        );
         for wrong in ["https://find.example/", "file:///{}", "javascript:{}", "{}", ""] {
-            assert!(parse(wrong).unwrap_err().contains("where the words go"), "{wrong}");
+            assert!(
+                parse(wrong).unwrap_err().contains("where the words go"),
+                "{wrong}"
+            );
         }
         assert_eq!(parse(SearchUrl::default().as_str()), Ok(SearchUrl::default()));
     }

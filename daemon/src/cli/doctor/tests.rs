@@ -79,7 +79,10 @@ async fn who_hears_of_the_weather_is_named() {
     fs::create_dir_all(home.path().join("data/files")).unwrap();
     let (lines, text) = report(home.path()).await;
     for expect in ["privacy.network info", "data.shortcuts warn"] {
-        assert!(lines.iter().any(|line| line == expect), "no {expect} in {lines:?}");
+        assert!(
+            lines.iter().any(|line| line == expect),
+            "no {expect} in {lines:?}"
+        );
     }
     assert!(text.contains("tells weather.example for which place"), "{text}");
     assert!(text.contains("open can be changed by others."), "{text}");
