@@ -67,7 +67,7 @@ pub enum JournalError {
     /// Something else changed an item since.
     #[error(
         "I did not undo \"{what}\": {} was changed since, and undoing would lose that change.{}",
-        .path.file_name().unwrap_or(.path.as_os_str()).to_string_lossy(),
+        spoken(.path),
         if *.passed { AGAIN } else { "" }
     )]
     Since {
@@ -91,6 +91,19 @@ pub enum JournalError {
         /// Whether "undo that" goes on with the step before it from now on.
         passed: bool,
     },
+}
+
+/// What a file is called. The names of mails in a Maildir are made for programs.
+fn spoken(path: &Path) -> String {
+    let folder = path.parent().and_then(Path::file_name);
+    match folder.is_some_and(|name| name == "cur" || name == "new") {
+        true => "the mail".to_owned(),
+        false => path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+    }
 }
 
 impl JournalError {

@@ -60,7 +60,7 @@ fn place(folder: &Folder, entry: &Entry, flags: &str) -> PathBuf {
 
 fn rename(step: &Step, entry: &Entry, to: PathBuf, what: &str) -> Result<(), ToolError> {
     step.rename(&entry.path, &to).map_err(|error| match error {
-        JournalError::Store(StoreError::Changed(_)) => ToolError::tell(format!(
+        JournalError::Store(StoreError::Changed(_) | StoreError::Missing(_)) => ToolError::tell(format!(
             "I did not {what}: another program moved it meanwhile. Try again."
         )),
         other => other.tool(what),

@@ -375,6 +375,34 @@ fn conversations_hang_together_by_references_or_by_subject() {
 }
 
 #[test]
+fn a_mail_that_another_program_moved_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    deliver(home.path(), "cur/1.a:2,", "anna@x.org", "One", DATE, "x");
+    let ctx = ctx(home.path());
+    let index = Index::open(&ctx.dirs, Depth::Headers, PATIENCE).unwrap();
+    let entry = index.by_base("1.a").unwrap();
+    let (here, there) = (entry.path.clone(), entry.path.with_file_name("1.a:2,F"));
+    fs::rename(&here, &there).unwrap();
+    assert_eq!(
+        mark(&ctx.step, &entry, true).unwrap_err().to_string(),
+        "I did not mark the mail: another program moved it meanwhile. Try again."
+    );
+    fs::rename(&there, &here).unwrap();
+    let step = ctx.step.journal().step("mail.archive");
+    move_to(&step, &index.folders(), &entry, Role::Archive).unwrap();
+    step.did("Archived One.", false);
+    drop(step);
+    let archive = ctx.dirs.mail.join(".Archive/cur");
+    fs::rename(archive.join("1.a:2,"), archive.join("1.a:2,S")).unwrap();
+    let error = ctx.step.journal().undo(None).unwrap_err().to_string();
+    assert!(
+        error.starts_with("I did not undo \"Archived One.\": the mail was changed since"),
+        "{error}"
+    );
+    assert!(archive.join("1.a:2,S").is_file());
+}
+
+#[test]
 fn an_index_that_is_broken_or_of_another_version_is_made_anew() {
     let home = tempfile::tempdir().unwrap();
     deliver(home.path(), "cur/1.a:2,S", "anna@x.org", "Trip", DATE, "walrus");
