@@ -225,7 +225,7 @@ impl Wanted {
         loop {
             match words[..] {
                 [first, _, ..] if BEFORE.contains(&first) => drop(words.remove(0)),
-                [.., _, last] if matches!(last, "file" | "files") => drop(words.pop()),
+                [.., _, "file" | "files"] => drop(words.pop()),
                 [.., _, last] if kind.is_none() && Kind::said(last).is_some() => {
                     kind = Kind::said(last);
                     words.pop();
@@ -269,7 +269,7 @@ impl Wanted {
             items.iter().filter(|item| known(item)).copied().collect()
         };
         let steps: [&dyn Fn() -> Vec<&'a Item>; 4] = [
-            &|| named(&|item| exact.iter().any(|known| *known == item)),
+            &|| exact.clone(),
             &|| named(&|item| words::split(&stem(item)).join(" ") == words::split(&self.name).join(" ")),
             &|| {
                 named(&|item| {
