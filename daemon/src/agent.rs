@@ -133,6 +133,8 @@ pub struct Settings {
     pub placement: Placement,
     /// Whether catalogue rows carry summaries.
     pub catalog_summaries: bool,
+    /// About how many tokens the catalogue may take.
+    pub catalog_tokens: Option<u32>,
     /// Whether the person's words go through the index before the first step.
     pub pre_discover: bool,
     /// At most this many tools are loaded ahead.
@@ -171,10 +173,11 @@ impl Default for Settings {
             },
             placement: Placement::Tail,
             catalog_summaries: false,
+            catalog_tokens: Some(CATALOG_TOKENS),
             pre_discover: true,
             top_k: 3,
-            show_score: 0.35,
-            act_score: 0.45,
+            show_score: tools::discover::SHOW_SCORE,
+            act_score: tools::discover::ACT_SCORE,
             rank_weight: RANK_WEIGHT,
             max_calls: 3,
             max_discover: 3,
@@ -187,18 +190,21 @@ impl Default for Settings {
 /// of a small model only repeat the mistake while the person waits.
 const MAX_MISTAKES: usize = 2;
 
-/// A deferred tool is loaded ahead when it fits at least this share as well as the best one.
-const NEAR_BEST: f32 = 0.8;
+/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
+/// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
+const NEAR_BEST: f32 = 0.25;
 
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
-const NEAR_CORE: f32 = 0.95;
+const NEAR_CORE: f32 = 0.5;
 
-/// How much the index counts beside the model when one of several tools is called. Both together are right more often
-/// than either alone (DESIGN section 8); the model alone was seen to waver between calendar.query and
-/// calendar.find_slots with the minute that the prompt names. Scores of neighbours differ by a few hundredths, and this
-/// makes such a difference some tenths of a nat. It was chosen for that and not yet measured on many requests.
-const RANK_WEIGHT: f32 = 10.0;
+/// How much the index counts beside the model when one of several tools is called. Both are right more often than
+/// either alone, with the index counting double (DESIGN section 8); the model alone wavers between neighbours such as
+/// calendar.query and calendar.find_slots with the minute that the prompt names.
+const RANK_WEIGHT: f32 = 2.0;
+
+/// Tokens of the catalogue: every tool of ours has its name in it, and most domains one line.
+pub const CATALOG_TOKENS: u32 = 400;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
@@ -673,6 +679,7 @@ impl Agent {
             },
             placement: self.settings.placement,
             catalog_summaries: self.settings.catalog_summaries,
+            catalog_tokens: self.settings.catalog_tokens,
         }
     }
 }

@@ -204,6 +204,9 @@ pub struct DiscoverArgs {
     /// Only this domain, e.g. calendar.
     #[arg(long)]
     pub domain: Option<String>,
+    /// Say what each score rests on.
+    #[arg(long)]
+    pub explain: bool,
     /// At most this many.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub top_k: u16,

@@ -12,8 +12,8 @@ pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
 pub use values::{
-    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, SearchUrl, ServerUrl, SmtpUrl,
-    Weights,
+    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, SearchUrl, ServerUrl,
+    SmtpUrl, Weights,
 };
 
 use schemars::JsonSchema;
@@ -151,6 +151,10 @@ section! {
         discovered: Discovered = Discovered::Tail,
         /// Whether the catalogue says a few words on each tool, or only its name.
         catalog_summaries: bool = false,
+        /// Tokens that the catalogue may take, roughly. Over that the largest domains say less: first no summaries, then one
+        /// line for all their tools; 0 means that it may take as many as it needs.
+        #[schemars(range(min = 0, max = 100_000))]
+        catalog_tokens: u32 = crate::agent::CATALOG_TOKENS,
         /// Tokens that prompt and answer may take together; 0 means all of llm.context.
         #[schemars(range(min = 0, max = 1_048_576))]
         budget: u32 = 0,
@@ -173,18 +177,18 @@ section! {
         top_k: u32 = 3,
         /// How sure a search must be of a tool, from 0 to 1.
         #[schemars(range(min = 0.0, max = 1.0))]
-        min_score: f64 = 0.38,
+        min_score: f64 = 0.12,
         /// Whether what you say is searched with before the model is asked.
         pre_discover: bool = true,
         /// How sure that search must be of a tool before the model is shown it.
         #[schemars(range(min = 0.0, max = 1.0))]
-        show_score: f64 = 0.35,
+        show_score: f64 = 0.15,
         /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
         #[schemars(range(min = 0.0, max = 1.0))]
-        act_score: f64 = 0.45,
+        act_score: f64 = 0.40,
         /// How much that search counts beside the model when several tools fit; 0 leaves it to the model.
         #[schemars(range(min = 0.0, max = 100.0))]
-        rank_weight: f64 = 10.0,
+        rank_weight: f64 = 2.0,
         /// How many tools one request may use.
         #[schemars(range(min = 1, max = 20))]
         max_calls: u32 = 3,

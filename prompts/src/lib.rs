@@ -2,6 +2,7 @@
 //! Loads and renders; decides nothing.
 
 pub mod dialect;
+mod catalog;
 pub mod render;
 pub mod template;
 pub mod words;
@@ -69,6 +70,8 @@ pub struct Sections {
     pub placement: Placement,
     /// Whether catalogue rows carry summaries.
     pub catalog_summaries: bool,
+    /// About how many tokens the catalogue may take; over that it says less of the largest domains.
+    pub catalog_tokens: Option<u32>,
 }
 
 /// Where the discovered schemas stand.

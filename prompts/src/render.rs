@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, dialect::defuse,
+    Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, catalog, dialect::defuse,
     template::Turn,
 };
 
@@ -99,37 +99,18 @@ impl Renderer {
         }
         if !all_found {
             text.control("\n\n").control(CATALOG.trim()).control("\n\n");
-            text.words(&self.rows(sections));
+            text.words(&catalog::rows(
+                &sections.catalog,
+                sections.catalog_summaries,
+                sections.catalog_tokens,
+                self.dialect.tags(),
+            ));
         }
         let mut tail = Text::default();
         if sections.placement == Placement::System && !sections.discovered.is_empty() {
             tail.control("\n\n").pieces(self.found(&sections.discovered));
         }
         (text.into_pieces(), tail.into_pieces())
-    }
-
-    /// One row a deferred tool, domains together, in the order in which the domains first come.
-    fn rows(&self, sections: &Sections) -> String {
-        let domain = |card: &Card| card.name.split('.').next().unwrap_or_default().to_owned();
-        let mut order: Vec<String> = Vec::new();
-        for card in &sections.catalog {
-            let domain = domain(card);
-            if !order.contains(&domain) {
-                order.push(domain);
-            }
-        }
-        let mut rows = Vec::with_capacity(sections.catalog.len());
-        for group in &order {
-            for card in sections.catalog.iter().filter(|card| domain(card) == *group) {
-                let confirm = if card.confirm { " [confirm]" } else { "" };
-                let summary = match sections.catalog_summaries {
-                    true => format!(": {}", one_line(&card.summary)),
-                    false => String::new(),
-                };
-                rows.push(format!("- {}{confirm}{summary}", one_line(&card.name)));
-            }
-        }
-        defuse(&rows.join("\n"), self.dialect.tags())
     }
 
     fn turn(&self, message: &Message, sections: &Sections, shown: &mut HashSet<String>) -> Turn {
@@ -256,8 +237,4 @@ fn discovered(message: &Message) -> &[Card] {
         Message::User { discovered, .. } | Message::Result { discovered, .. } => discovered,
         Message::Assistant(_) | Message::Call { .. } => &[],
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -18,8 +18,8 @@ pub mod catalog {
 
 pub use catalog::ALL;
 pub use contract::{
-    Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Mail, MailAccount, Output, Reach, Search, Tool, ToolError,
-    Weather, Work,
+    Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Mail, MailAccount, Output, Reach, Search, Tool,
+    ToolError, Weather, Work,
 };
 
 pub use system::journal::{Journal, Retention};

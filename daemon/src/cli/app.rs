@@ -123,6 +123,7 @@ impl App {
                 Discovered::System => Placement::System,
             },
             catalog_summaries: config.prompt.catalog_summaries,
+            catalog_tokens: Some(config.prompt.catalog_tokens).filter(|tokens| *tokens > 0),
             pre_discover: config.tools.pre_discover,
             top_k: config.tools.top_k as usize,
             show_score: config.tools.show_score as f32,

@@ -32,7 +32,9 @@ pub fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
         say(&row.to_string())?;
     } else {
         for hit in &hits {
-            say(&format!("{:.2}  {:<24} {}", hit.score, hit.name, tier(hit.tier)))?;
+            let why = if args.explain { &hit.why } else { "" };
+            let row = format!("{:.2}  {:<24} {:<8} {why}", hit.score, hit.name, tier(hit.tier));
+            say(row.trim_end())?;
         }
     }
     Ok(if hits.is_empty() {
@@ -48,7 +50,13 @@ fn rank(index: &Index, query: &str, args: &DiscoverArgs) -> (Vec<Match>, serde_j
     let micros = started.elapsed().as_micros() as u64;
     let rows: Vec<_> = hits
         .iter()
-        .map(|h| json!({"name": h.name, "score": h.score, "tier": tier(h.tier)}))
+        .map(|h| {
+            let mut row = json!({"name": h.name, "score": h.score, "tier": tier(h.tier)});
+            if args.explain {
+                row["why"] = json!(h.why);
+            }
+            row
+        })
         .collect();
     let row = json!({"query": query, "hits": rows, "micros": micros});
     (hits, row)
@@ -59,6 +67,7 @@ fn tier(tier: Tier) -> &'static str {
         Tier::Exact => "exact",
         Tier::Name => "name",
         Tier::Keyword => "keyword",
+        Tier::Learned => "learned",
         Tier::Bm25 => "bm25",
     }
 }

@@ -1,9 +1,10 @@
 //! How good the index is on commands as a real recogniser heard them, and the properties it must always have.
 
-use std::{collections::BTreeSet, fs, time::Instant};
+use std::{collections::BTreeSet, fs, sync::LazyLock, time::Instant};
 
 use proptest::prelude::*;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::*;
 use crate::{ALL, testing};
@@ -75,17 +76,116 @@ fn misheard_commands_find_their_tools() {
     };
     let index = Index::of(ALL);
     let all = measure(&index, &commands, 0.0);
-    let floored = measure(&index, &commands, MIN_SCORE);
+    let found = measure(&index, &commands, MIN_SCORE);
+    let sure = measure(&index, &commands, ACT_SCORE);
     println!(
-        "{} commands, {} tools\n  all: {all:?}\n  from {MIN_SCORE}: {floored:?}",
+        "{} commands, {} tools\n  all: {all:?}\n  from {MIN_SCORE}: {found:?}\n  from {ACT_SCORE}: {sure:?}",
         commands.len(),
         ALL.len()
     );
+    assert!(all.served > 0, "{all:?}");
+    at_least(&all.hit_at, &[0.85, 0.945, 0.97]);
+    at_least(&[found.abstained, 1.0 - found.missed], &[0.81, 0.97]);
+    at_least(&[sure.abstained, 1.0 - sure.missed], &[0.94, 0.88]);
+}
+
+/// Words that were said instead of heard: what mishearing may cost at most.
+#[test]
+fn mishearing_costs_little() {
+    let (Some(heard), Some(said)) = (
+        commands("slurp/commands.jsonl", "asr"),
+        commands("slurp/commands.jsonl", "say"),
+    ) else {
+        return;
+    };
+    let index = Index::of(ALL);
+    let [heard, said] = [heard, said].map(|c| measure(&index, &c, 0.0).hit_at);
+    println!("heard {heard:?}, said {said:?}");
+    at_least(&said, &[0.91, 0.97, 0.98]);
+    assert!(said[2] - heard[2] <= 0.04, "{heard:?} {said:?}");
+}
+
+/// Requests for the tools of which no public set has any, written by somebody who had only their names and one line each, and
+/// kept from the training (`tools/data/README.md`).
+#[test]
+fn tools_that_the_public_sets_lack_are_found() {
+    let command = |line: &str| {
+        let (accept, text) = line.split_once('\t').unwrap();
+        Command {
+            text: text.to_owned(),
+            accept: accept.split(',').map(str::to_owned).collect(),
+        }
+    };
+    let commands: Vec<Command> = include_str!("../../data/held-out.tsv")
+        .lines()
+        .map(command)
+        .collect();
+    for name in commands.iter().flat_map(|c| &c.accept) {
+        assert!(crate::find(name).is_some(), "{name}");
+    }
+    let quality = measure(&Index::of(ALL), &commands, 0.0);
+    println!("{quality:?}");
+    assert!(quality.served > 900);
+    at_least(&quality.hit_at, &[0.85, 0.95, 0.975]);
+}
+
+#[track_caller]
+fn at_least(seen: &[f32], floors: &[f32]) {
     assert!(
-        all.served > 0 && all.hit_at[2] >= 0.75 && all.missed <= 0.10,
-        "{all:?}"
+        seen.iter().zip(floors).all(|(seen, floor)| seen >= floor),
+        "{seen:?} under {floors:?}"
     );
-    assert!(floored.abstained >= 0.50 && floored.missed <= 0.25, "{floored:?}");
+}
+
+/// What ships is what the trainer says it wrote, and names only tools of the contract.
+#[test]
+fn the_shipped_model_can_be_read() {
+    let learned = Learned::shipped();
+    let head = learned.head();
+    assert!(
+        head.features > 10_000 && head.utterances > 10_000 && head.trained_on.len() == 64,
+        "{head:?}"
+    );
+    assert!(
+        head.intents.iter().any(Vec::is_empty),
+        "nothing stands for what no tool serves"
+    );
+    for name in head.intents.iter().flatten() {
+        assert!(
+            name.split_once('.')
+                .is_some_and(|(domain, verb)| !domain.is_empty() && !verb.is_empty())
+        );
+    }
+    assert!(head.intents.iter().all(|i| i.is_sorted()));
+    let Some(file) = testing::data("train/utterances.jsonl") else {
+        return;
+    };
+    let mut bytes = fs::read(file).unwrap();
+    bytes.extend(include_bytes!("../../data/requests.tsv"));
+    let sha256: String = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!(
+        head.trained_on, sha256,
+        "the requests have changed: train again (tools/data/README.md)"
+    );
+}
+
+#[test]
+fn other_bytes_are_no_model() {
+    let good = include_bytes!("../../data/discovery.bin");
+    for bad in [
+        &good[..0],
+        &good[..7],
+        &good[..200],
+        &good[..good.len() - 1],
+        &good[1..],
+        b"TIRODSC1\xff\xff\xff\xff{}",
+    ] {
+        assert!(
+            Learned::read(bad.to_vec().into()).is_none(),
+            "{} bytes",
+            bad.len()
+        );
+    }
 }
 
 /// The plain `bm25` crate over the same words is what there would be without this room; it must not be better.
@@ -151,7 +251,7 @@ fn names_come_before_words() {
     check("use notes.create", Tier::Name, "notes.create");
     check("calc evalute", Tier::Name, "calc.evaluate");
     check("no tes create", Tier::Exact, "notes.create");
-    check("find mail sender", Tier::Bm25, "mail.recent");
+    check("find mail sender", Tier::Learned, "mail.recent");
     check("newest mail", Tier::Keyword, "mail.recent");
 }
 
@@ -159,12 +259,12 @@ fn names_come_before_words() {
 fn sentences_are_ranked_by_their_words() {
     check(
         "what is the square root of one hundred and forty four please",
-        Tier::Bm25,
+        Tier::Learned,
         "calc.evaluate",
     );
     check(
         "could you please tell me the phone number of my uncle bartholomew",
-        Tier::Bm25,
+        Tier::Learned,
         "contacts.search",
     );
     check(
@@ -178,17 +278,13 @@ fn sentences_are_ranked_by_their_words() {
 #[test]
 fn what_nobody_serves_finds_nothing() {
     let index = Index::of(ALL);
-    for query in [
-        "",
-        "  ",
-        "the of and",
-        "\u{202e}\0",
-        "order me a pizza with anchovies",
-        "xyzzy plugh",
-        "tell me a joke",
-    ] {
+    for query in ["", "  ", "\u{202e}\0"] {
+        assert_eq!(index.search(query, None, 5, 0.0), [], "{query:?}");
+    }
+    for query in ["order me a pizza with anchovies", "xyzzy plugh", "tell me a joke"] {
         assert_eq!(index.search(query, None, 5, MIN_SCORE), [], "{query:?}");
     }
+    assert_eq!(index.search("the of and", None, 5, ACT_SCORE), []);
     assert_eq!(Index::build(Vec::new()).search("anything", None, 5, 0.0), []);
 }
 
@@ -228,7 +324,6 @@ fn near_names_are_offered() {
         ("mail.recents", "mail.recent"),
         ("email.recent", "mail.recent"),
         ("contact_search", "contacts.search"),
-        ("open_application", "system.open_app"),
     ] {
         assert_eq!(
             index.nearest(name, 3)[0],
@@ -237,8 +332,14 @@ fn near_names_are_offered() {
             index.nearest(name, 3)
         );
     }
-    // Spelling alone cannot know that new means create among all tools for notes, so it is one of those offered.
-    assert!(index.nearest("notes.new", 3).contains(&"notes.create".to_owned()));
+    // Spelling alone cannot know that new means create among all tools for notes, or which of those that open is
+    // meant, so it is one of those offered.
+    for (name, among) in [
+        ("notes.new", "notes.create"),
+        ("open_application", "system.open_app"),
+    ] {
+        assert!(index.nearest(name, 3).contains(&among.to_owned()), "{name}");
+    }
     assert_eq!(index.nearest("", 3), [""; 0]);
 }
 
@@ -279,15 +380,19 @@ fn building_and_searching_are_quick() {
     );
 }
 
+/// Built once: unoptimised it takes long. Twice, since the same tools must give the same answers.
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(ALL));
+static AGAIN: LazyLock<Index> = LazyLock::new(|| Index::of(ALL));
+
 proptest! {
     #[test]
     fn any_text_is_survived_and_scores_are_in_range(text in "(\\PC|[ ._]){0,200}", domain in proptest::option::of(".{0,20}")) {
-        let index = Index::of(ALL);
+        let index = &*INDEX;
         let found = index.search(&text, domain.as_deref(), 5, 0.0);
         prop_assert!(found.len() <= 5);
         for hit in &found {
             let range = match hit.tier {
-                Tier::Bm25 => 0.05..=0.79,
+                Tier::Learned | Tier::Bm25 => 0.05..=0.79,
                 Tier::Keyword => 0.80..=0.95,
                 Tier::Name => 0.80..=0.97,
                 Tier::Exact => 1.0..=1.0,
@@ -295,13 +400,13 @@ proptest! {
             prop_assert!(range.contains(&hit.score), "{hit:?}");
         }
         prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
-        prop_assert_eq!(&found, &Index::of(ALL).search(&text, domain.as_deref(), 5, 0.0), "not deterministic");
+        prop_assert_eq!(&found, &AGAIN.search(&text, domain.as_deref(), 5, 0.0), "not deterministic");
         index.nearest(&text, 3);
     }
 
     #[test]
     fn what_is_behind_the_bound_is_not_read(tail in "[a-z ]{1,200}") {
-        let index = Index::of(ALL);
+        let index = &*INDEX;
         let long = "please ".repeat(100);
         prop_assert_eq!(index.search(&long, None, 5, 0.0), index.search(&format!("{long}{tail}"), None, 5, 0.0));
     }

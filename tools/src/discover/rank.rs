@@ -29,11 +29,13 @@ const DOMAIN_BOOST: f32 = 0.10;
 const SHORT: usize = 4;
 /// How alike (Jaro-Winkler) a name must be to count as the name misheard.
 const NEAR_NAME: f64 = 0.93;
+/// How alike each word of a name must be when all of them were said.
+const NEAR_PART: f64 = 0.85;
 /// How alike a word must be to count as an indexed word misheard.
 const NEAR_WORD: f64 = 0.90;
 /// Range of normalised BM25 scores, under the floor of the deterministic tier.
-const LOWEST: f32 = 0.05;
-const HIGHEST: f32 = 0.79;
+pub const LOWEST: f32 = 0.05;
+pub const HIGHEST: f32 = 0.79;
 /// What a content word that no tool knows takes from the confidence, in units of an indexed word: it may be a name or
 /// a time, which is no evidence against a tool, or the one word that matters.
 const UNKNOWN: f32 = 0.9;
@@ -65,10 +67,13 @@ struct Term {
 /// A tool's name, taken apart.
 struct Name {
     words: Vec<String>,
+    sounds: Vec<String>,
     /// All words in one, so that split and merged words compare.
     joined: String,
     /// The same without the domain.
     verb: String,
+    /// The letters of both.
+    letters: [Letters; 2],
     stems: Vec<usize>,
     domain: Option<usize>,
     /// Stems of name, summary and parameters, sorted.
@@ -78,9 +83,42 @@ struct Name {
 /// A query, taken apart once.
 pub struct Query {
     words: Vec<String>,
+    /// How they sound, if there are no more of them than a name may have.
+    sounds: Vec<String>,
+    letters: Letters,
     content: Vec<Word>,
+    /// The terms of the content words, if the index knows all of them as they were said.
+    known: Option<Vec<usize>>,
     /// The term for asking or ordering.
     form: Option<usize>,
+}
+
+impl Query {
+    /// All words, stop words too.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether a name was said and not only words of it: in full, without its domain, or nothing but the domain.
+    fn is_whole(&self, joined: &str, name: &Name) -> bool {
+        let only = |id: usize| matches!(&self.content[..], [word] if word.term == Some((id, 1.0)));
+        contains(&self.words, &name.words)
+            || (joined == name.verb && name.words.len() > 2)
+            || name.domain.is_some_and(only)
+            || self.sounds_like(name)
+    }
+
+    /// Whether these are the words of the name, one by one, as a recogniser may have taken them: spelt otherwise but
+    /// sounding the same, or nearly the same.
+    fn sounds_like(&self, name: &Name) -> bool {
+        let alike = |i: usize| {
+            let (said, meant) = (&self.words[i], &name.words[i]);
+            said == meant
+                || (!name.sounds[i].is_empty() && self.sounds[i] == name.sounds[i])
+                || (meant.len() >= 4 && strsim::jaro_winkler(said, meant) >= NEAR_PART)
+        };
+        self.sounds.len() == name.words.len() && name.words.len() > 1 && (0..name.words.len()).all(alike)
+    }
 }
 
 /// A content word of the query.
@@ -97,6 +135,8 @@ pub struct Hit {
     pub tier: Tier,
     /// Breaks ties: how alike query and name are.
     pub likeness: f64,
+    /// Whether the whole name was said, well or badly, and not only words of it.
+    pub whole: bool,
 }
 
 impl Ranking {
@@ -146,37 +186,48 @@ impl Ranking {
             };
             parsed.push(Word { text, term });
         }
+        let few = words.len() <= SHORT;
+        let sounds = words
+            .iter()
+            .filter(|_| few)
+            .map(|w| self.normal.sound(w))
+            .collect();
         let form = words::form(&words).and_then(|form| self.ids.get(form).copied());
         Query {
+            letters: letters(&words.concat()),
             words,
+            sounds,
+            known: parsed
+                .iter()
+                .map(|w| w.term.filter(|t| t.1 == 1.0).map(|t| t.0))
+                .collect(),
             content: parsed,
             form,
         }
     }
 
-    /// Every tool with any evidence, unsorted.
-    pub fn search(&self, query: &Query, domain: Option<&str>) -> Vec<Hit> {
-        let ranked = self.bm25(query, domain);
+    /// Every tool that the query names, unsorted.
+    pub fn named(&self, query: &Query) -> Vec<Hit> {
         let joined = query.words.concat();
         let mut hits = Vec::new();
-        for (doc, (name, ranked)) in self.names.iter().zip(ranked).enumerate() {
-            let (score, tier) = match self.deterministic(query, &joined, name) {
-                Some(found) => found,
-                None if ranked > 0.0 => (ranked, Tier::Bm25),
-                None => continue,
-            };
-            let likeness = match tier {
-                Tier::Bm25 => 0.0,
-                _ => strsim::jaro_winkler(&joined, &name.joined),
-            };
-            hits.push(Hit {
-                doc,
-                score,
-                tier,
-                likeness,
-            });
+        for (doc, name) in self.names.iter().enumerate() {
+            if let Some((score, tier)) = self.deterministic(query, &joined, name) {
+                let likeness = strsim::jaro_winkler(&joined, &name.joined);
+                hits.push(Hit {
+                    doc,
+                    score,
+                    tier,
+                    likeness,
+                    whole: likeness >= NEAR_NAME || query.is_whole(&joined, name),
+                });
+            }
         }
         hits
+    }
+
+    /// How words become terms here.
+    pub fn normal(&self) -> &Normaliser {
+        &self.normal
     }
 
     /// Every tool with how near its name is, 0 to 1; those that share nothing are left out.
@@ -216,12 +267,12 @@ impl Ranking {
             Tier::Exact => "the name itself".to_owned(),
             Tier::Name => format!("part of the name, likeness {:.2}", hit.likeness),
             Tier::Keyword => format!("keywords {}", words.join(", ")),
-            Tier::Bm25 => format!("words {}", words.join(", ")),
+            Tier::Learned | Tier::Bm25 => format!("words {}", words.join(", ")),
         }
     }
 
     /// Normalised BM25 of every tool.
-    fn bm25(&self, query: &Query, domain: Option<&str>) -> Vec<f32> {
+    pub fn bm25(&self, query: &Query, domain: Option<&str>) -> Vec<f32> {
         let mut raw = vec![0.0_f32; self.names.len()];
         let mut possible = 0.0;
         for word in &query.content {
@@ -262,18 +313,16 @@ impl Ranking {
         if joined == name.joined && !joined.is_empty() {
             return Some((1.0, Tier::Exact));
         }
+        if query.sounds_like(name) {
+            return Some((0.93, Tier::Name));
+        }
         if query.content.is_empty() || query.content.len() > SHORT {
             return None;
         }
         if name.words.len() > 1 && contains(&query.words, &name.words) {
             return Some((0.97, Tier::Name));
         }
-        let known: Option<Vec<usize>> = query
-            .content
-            .iter()
-            .map(|w| w.term.filter(|t| t.1 == 1.0).map(|t| t.0))
-            .collect();
-        if let Some(known) = &known {
+        if let Some(known) = &query.known {
             if contains(&name.stems, known) {
                 return Some((0.97, Tier::Name));
             }
@@ -283,10 +332,10 @@ impl Ranking {
                 return Some((0.80 + 0.15 * share.min(1.0), Tier::Keyword));
             }
         }
-        let near = [&name.joined, &name.verb]
+        let near = [(&name.joined, &name.letters[0]), (&name.verb, &name.letters[1])]
             .into_iter()
-            .filter(|part| part.len() >= 5 && could_be_near(joined, part))
-            .map(|part| strsim::jaro_winkler(joined, part))
+            .filter(|(part, letters)| part.len() >= 5 && could_be_near(&query.letters, letters))
+            .map(|(part, _)| strsim::jaro_winkler(joined, part))
             .fold(0.0, f64::max);
         (near >= NEAR_NAME && self.no_word_against(query, name)).then_some((0.95 * near as f32, Tier::Name))
     }
@@ -344,9 +393,12 @@ impl Ranking {
         keywords.sort_unstable();
         keywords.dedup();
         let domain = words::split(doc.domain());
+        let (joined, verb) = (words.concat(), words[domain.len().min(words.len())..].concat());
         self.names.push(Name {
-            joined: words.concat(),
-            verb: words[domain.len().min(words.len())..].concat(),
+            letters: [letters(&joined), letters(&verb)],
+            sounds: words.iter().map(|w| self.normal.sound(w)).collect(),
+            joined,
+            verb,
             domain: domain
                 .first()
                 .and_then(|d| self.ids.get(&self.normal.stem(d)).copied()),
@@ -420,11 +472,28 @@ fn total(counts: &HashMap<usize, f32>) -> f32 {
     ids.into_iter().map(|(_, n)| n).sum()
 }
 
-/// Whether the lengths allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
-/// when the prefix helps most, and is at most (2 + shorter / longer) / 3.
-fn could_be_near(a: &str, b: &str) -> bool {
-    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
-    shorter * 100 >= longer * 65
+/// How often each letter occurs; everything else is the last one.
+type Letters = [u8; 27];
+
+fn letters(text: &str) -> Letters {
+    let mut counts = [0_u8; 27];
+    for c in text.chars() {
+        let place = if c.is_ascii_lowercase() {
+            c as usize - 'a' as usize
+        } else {
+            26
+        };
+        counts[place] = counts[place].saturating_add(1);
+    }
+    counts
+}
+
+/// Whether the letters allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
+/// when the prefix helps most, and is at most a third of 1 and the shares of each that the other has, too.
+fn could_be_near(a: &Letters, b: &Letters) -> bool {
+    let sum = |letters: &Letters| letters.iter().map(|n| f32::from(*n)).sum::<f32>().max(1.0);
+    let common: f32 = a.iter().zip(b).map(|(a, b)| f32::from(*a.min(b))).sum();
+    common / sum(a) + common / sum(b) >= 1.63
 }
 
 /// Whether `part` stands in `whole` as one stretch.

@@ -69,6 +69,12 @@ pub struct Normaliser {
     metaphone: DoubleMetaphone,
 }
 
+impl Default for Normaliser {
+    fn default() -> Normaliser {
+        Normaliser::new()
+    }
+}
+
 impl Normaliser {
     /// English, as the recogniser is told to expect.
     pub fn new() -> Normaliser {

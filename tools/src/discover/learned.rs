@@ -1,0 +1,241 @@
+//! What public requests taught about tools: a linear model over words and pieces of words, shipped as data.
+//!
+//! A class is an intent: the set of tools that people who label requests accept for it, by the names of the contract, and
+//! one class for what no tool serves. The catalogue may lack tools of an intent; such an intent only takes its share of
+//! the probability, and the tool profits as soon as it is there. `examples/train_discovery` writes the file, and
+//! `tools/data/README.md` says what it was made from.
+
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::words::Normaliser;
+
+/// The shipped model.
+static SHIPPED: &[u8] = include_bytes!("../../data/discovery.bin");
+/// One byte names an intent.
+const MAX_INTENTS: usize = 255;
+const MAGIC: &[u8; 8] = b"TIRODSC2";
+/// Shortest and longest pieces of words, in characters, the marks at both ends counted.
+const PIECES: std::ops::RangeInclusive<usize> = 3..=5;
+/// A longer word is looked at as far as this, in characters.
+const MAX_WORD: usize = 24;
+/// Lengths of the stretches of sounds, in letters of double metaphone. They run across words, because a recogniser that
+/// mishears mostly gets the sounds right and the words and their borders wrong.
+const SOUNDS: std::ops::RangeInclusive<usize> = 3..=4;
+
+/// A linear model from the features of a text to intents.
+#[derive(Default)]
+pub struct Learned {
+    head: Head,
+    bias: Vec<f32>,
+    rows: HashMap<u32, Stretch>,
+    /// Intent and weight in steps, row after row.
+    weights: Cow<'static, [u8]>,
+}
+
+/// Where the weights of one feature stand.
+struct Stretch {
+    /// First and behind the last, in bytes.
+    from: usize,
+    to: usize,
+    /// What one step of a weight is worth.
+    step: f32,
+}
+
+/// What the file says of itself, as JSON in front of the numbers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Head {
+    /// Names of the tools of each intent, sorted; the one without any is for what nothing serves.
+    pub intents: Vec<Vec<String>>,
+    /// How many features have weights.
+    pub features: usize,
+    /// SHA-256 of the utterances that it was trained on, as they lie on the disk.
+    pub trained_on: String,
+    /// How many of them were used.
+    pub utterances: usize,
+}
+
+/// One feature and its weights, one for each intent.
+pub struct Row {
+    /// Its hash.
+    pub feature: u32,
+    /// In the order of the intents.
+    pub weights: Vec<f32>,
+}
+
+impl Learned {
+    /// The model that Tiro ships with, read once.
+    pub fn shipped() -> &'static Learned {
+        static MODEL: LazyLock<Learned> =
+            LazyLock::new(|| Learned::read(Cow::Borrowed(SHIPPED)).unwrap_or_default());
+        &MODEL
+    }
+
+    /// A model as [`Learned::write`] writes it. Nothing when the bytes are anything else.
+    pub fn read(bytes: Cow<'static, [u8]>) -> Option<Learned> {
+        let (length, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<4>()?;
+        let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let head: Head = serde_json::from_slice(head).ok()?;
+        let (n, classes) = (head.features, head.intents.len());
+        let (bias, rest) = rest.split_at_checked(classes * 4)?;
+        let (features, rest) = rest.split_at_checked(n.checked_mul(4)?)?;
+        let (steps, rest) = rest.split_at_checked(n * 4)?;
+        let (counts, weights) = rest.split_at_checked(n)?;
+        let mut rows = HashMap::with_capacity(n);
+        let mut from = 0;
+        for ((feature, step), count) in words(features).zip(words(steps)).zip(counts) {
+            let to = from + 2 * usize::from(*count);
+            let step = f32::from_le_bytes(step);
+            rows.insert(u32::from_le_bytes(feature), Stretch { from, to, step });
+            from = to;
+        }
+        let known = |pair: &[u8; 2]| usize::from(pair[0]) < classes;
+        if from != weights.len() || !weights.as_chunks::<2>().0.iter().all(known) {
+            return None;
+        }
+        let bias = words(bias).map(f32::from_le_bytes).collect();
+        let start = bytes.len() - weights.len();
+        let weights = match bytes {
+            Cow::Borrowed(all) => Cow::Borrowed(&all[start..]),
+            Cow::Owned(mut all) => Cow::Owned(all.split_off(start)),
+        };
+        Some(Learned {
+            head,
+            bias,
+            rows,
+            weights,
+        })
+    }
+
+    /// The bytes of a model: magic, length of the head, head, bias, features, steps, how many weights each feature has, and
+    /// those as pairs of intent and weight; all little endian. Weights are rounded to 8 bits, each row with a step of its
+    /// own, and those that are zero then are left out.
+    ///
+    /// # Errors
+    /// When the head cannot be written as JSON, or there are more intents than a byte can name.
+    pub fn write(mut head: Head, bias: &[f32], rows: &[Row]) -> serde_json::Result<Vec<u8>> {
+        if bias.len() > MAX_INTENTS {
+            return Err(serde::ser::Error::custom("too many intents"));
+        }
+        head.features = rows.len();
+        let described = serde_json::to_vec(&head)?;
+        let mut out = MAGIC.to_vec();
+        out.extend((described.len() as u32).to_le_bytes());
+        out.extend(described);
+        out.extend(bias.iter().flat_map(|b| b.to_le_bytes()));
+        out.extend(rows.iter().flat_map(|r| r.feature.to_le_bytes()));
+        let steps: Vec<f32> = rows.iter().map(|r| peak(&r.weights) / 127.0).collect();
+        out.extend(steps.iter().flat_map(|s| s.to_le_bytes()));
+        let mut pairs = Vec::new();
+        for (row, step) in rows.iter().zip(steps) {
+            let before = pairs.len();
+            for (intent, weight) in (0_u8..).zip(&row.weights) {
+                let rounded = if step > 0.0 {
+                    (weight / step).round() as i8
+                } else {
+                    0
+                };
+                if rounded != 0 {
+                    pairs.push([intent, rounded.cast_unsigned()]);
+                }
+            }
+            out.push((pairs.len() - before) as u8);
+        }
+        out.extend(pairs.as_flattened());
+        Ok(out)
+    }
+
+    /// Where the model comes from.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Natural logarithm of the probability of each intent for a text of these features.
+    pub fn log_probabilities(&self, features: &[u32]) -> Vec<f32> {
+        let mut sums = vec![0.0; self.bias.len()];
+        for row in features.iter().filter_map(|f| self.rows.get(f)) {
+            for &[intent, weight] in self.weights[row.from..row.to].as_chunks::<2>().0 {
+                sums[usize::from(intent)] += row.step * f32::from(weight.cast_signed());
+            }
+        }
+        let share = share(features.len());
+        for (sum, bias) in sums.iter_mut().zip(&self.bias) {
+            *sum = *sum * share + bias;
+        }
+        let top = sums.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let total = top + sums.iter().map(|s| (s - top).exp()).sum::<f32>().ln();
+        sums.iter_mut().for_each(|s| *s -= total);
+        sums
+    }
+}
+
+/// What a text shows to the model: hashes of its stems, pairs of stems, pieces of words, sounds of words and stretches of
+/// sounds; sorted, each once.
+pub fn features(normal: &Normaliser, words: &[String]) -> Vec<u32> {
+    let mut found = Vec::with_capacity(words.len() * 16);
+    let stems: Vec<String> = words.iter().map(|w| normal.stem(w)).collect();
+    let mut before = "^";
+    for stem in stems.iter().map(String::as_str).chain(["$"]) {
+        found.push(hash(b'b', &[before, " ", stem]));
+        before = stem;
+    }
+    let mut letters = Vec::new();
+    for (word, stem) in words.iter().zip(&stems) {
+        found.push(hash(b'w', &[stem]));
+        // Values have been replaced by their class; how they are spelt says nothing.
+        if stem.starts_with('#') {
+            continue;
+        }
+        letters.clear();
+        letters.push('<');
+        letters.extend(word.chars().take(MAX_WORD));
+        letters.push('>');
+        for n in PIECES {
+            for piece in letters.windows(n) {
+                let mut bytes = [0; 4];
+                let start = step(SEED, b'c');
+                found.push(
+                    piece
+                        .iter()
+                        .fold(start, |h, c| c.encode_utf8(&mut bytes).bytes().fold(h, step)),
+                );
+            }
+        }
+    }
+    let sounds: Vec<String> = words.iter().map(|w| normal.sound(w)).collect();
+    found.extend(sounds.iter().filter(|s| !s.is_empty()).map(|s| hash(b'p', &[s])));
+    let sounds = sounds.concat();
+    for n in SOUNDS {
+        let stretches = sounds.as_bytes().windows(n);
+        found.extend(stretches.map(|s| s.iter().copied().fold(step(SEED, b'q'), step)));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What one of `n` features counts, so that long texts weigh no more than short ones.
+pub fn share(n: usize) -> f32 {
+    1.0 / (n.max(1) as f32).sqrt()
+}
+
+const SEED: u32 = 0x811c_9dc5;
+
+/// FNV-1a of 32 bits.
+fn hash(kind: u8, parts: &[&str]) -> u32 {
+    let bytes = parts.iter().flat_map(|p| p.bytes());
+    bytes.fold(step(SEED, kind), step)
+}
+
+fn step(hash: u32, byte: u8) -> u32 {
+    (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+}
+
+fn peak(weights: &[f32]) -> f32 {
+    weights.iter().fold(0.0, |peak, w| peak.max(w.abs()))
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
+    bytes.as_chunks::<4>().0.iter().copied()
+}
