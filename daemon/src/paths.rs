@@ -193,7 +193,11 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
         .collect();
     let config = folder("XDG_CONFIG_HOME", ".config");
     let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
-    let own = |name: &str, usual: &str| user_dir(&named, name, home).unwrap_or_else(|| home.join(usual));
+    // The home folder itself is how that file says that there is none.
+    let own = |name: &str, usual: &str| {
+        let said = user_dir(&named, name, home).filter(|path| path != home);
+        said.unwrap_or_else(|| home.join(usual))
+    };
     Paths {
         music: own("XDG_MUSIC_DIR", "Music"),
         pictures: own("XDG_PICTURES_DIR", "Pictures"),
@@ -223,8 +227,7 @@ fn user_dir(text: &str, name: &str, home: &Path) -> Option<PathBuf> {
         Some(below) => home.join(below.trim_start_matches('/')),
         None => PathBuf::from(value),
     };
-    // The home folder itself is how that file says that there is none.
-    (path.is_absolute() && path != home).then_some(path)
+    path.is_absolute().then_some(path)
 }
 
 /// The folders of a person, by what `user-dirs.dirs` says of them (xdg-user-dirs) and else by their usual names. One

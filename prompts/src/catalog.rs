@@ -141,7 +141,7 @@ mod tests {
         );
         check(
             false,
-            Some(15),
+            Some(16),
             "- a.x [confirm]\n- a.y\n- b: one, two, three [confirm]",
         );
         check(

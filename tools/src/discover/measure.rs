@@ -251,7 +251,7 @@ fn names_come_before_words() {
     check("use notes.create", Tier::Name, "notes.create");
     check("calc evalute", Tier::Name, "calc.evaluate");
     check("no tes create", Tier::Exact, "notes.create");
-    check("find mail sender", Tier::Learned, "mail.recent");
+    check("find mail sender", Tier::Learned, "mail.search");
     check("newest mail", Tier::Keyword, "mail.recent");
 }
 
@@ -269,10 +269,10 @@ fn sentences_are_ranked_by_their_words() {
     );
     check(
         "jot down that the zyxgrblt is in the drawer",
-        Tier::Bm25,
+        Tier::Learned,
         "notes.create",
     );
-    check("launch the web browser", Tier::Bm25, "system.open_app");
+    check("launch the web browser", Tier::Learned, "system.open_app");
 }
 
 #[test]
@@ -314,7 +314,8 @@ fn a_domain_lifts_its_tools_and_shuts_nobody_out() {
         found.iter().find(|hit| hit.name == "notes.create").unwrap().score
     };
     assert!(score(Some("notes")) > score(None));
-    assert!((score(Some("system")) - score(None)).abs() < f32::EPSILON);
+    // What the hint lifts takes its share from the others, and no more.
+    assert!(score(Some("system")) > 0.8 * score(None));
 }
 
 #[test]

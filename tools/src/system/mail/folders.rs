@@ -362,9 +362,9 @@ mod tests {
             ".Work.Projects/new",
             ".Entw&APw-rfe/cur",
             ".dovecot",
-            "accounts/work/cur",
-            "accounts/work/.Trash/cur",
-            "accounts/work/.INBOX.Spam/cur",
+            "accounts/office/cur",
+            "accounts/office/.Trash/cur",
+            "accounts/office/.INBOX.Spam/cur",
             "accounts/other/empty",
             "file",
         ] {
@@ -382,9 +382,9 @@ mod tests {
                 ("", "Entwürfe", Role::Drafts),
                 ("", "Sent", Role::Sent),
                 ("", "Work/Projects", Role::Other),
-                ("work", "Inbox", Role::Inbox),
-                ("work", "Spam", Role::Junk),
-                ("work", "Trash", Role::Trash),
+                ("office", "Inbox", Role::Inbox),
+                ("office", "Spam", Role::Junk),
+                ("office", "Trash", Role::Trash),
             ]
         );
         let names = |said: &str| -> Vec<String> {
@@ -394,10 +394,10 @@ mod tests {
                 .map(|f| format!("{}:{}", f.account, f.name))
                 .collect()
         };
-        assert_eq!(names("the trash"), ["work:Trash"]);
-        assert_eq!(names("inbox"), [":Inbox", "work:Inbox"]);
-        assert_eq!(names("my work mail"), ["work:Inbox", "work:Spam", "work:Trash"]);
-        assert_eq!(names("bin"), ["work:Trash"]);
+        assert_eq!(names("the trash"), ["office:Trash"]);
+        assert_eq!(names("inbox"), [":Inbox", "office:Inbox"]);
+        assert_eq!(names("my office mail"), ["office:Inbox", "office:Spam", "office:Trash"]);
+        assert_eq!(names("bin"), ["office:Trash"]);
         assert_eq!(names("projects folder"), [":Work/Projects"]);
         assert_eq!(
             named(&all, "purple").unwrap_err().to_string(),

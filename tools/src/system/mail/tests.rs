@@ -433,7 +433,7 @@ fn folders_that_go_take_their_mail_with_them() {
     deliver(home.path(), "cur/1.a:2,S", "anna@x.org", "One", DATE, "walrus");
     deliver(
         home.path(),
-        "accounts/work/cur/2.a:2,S",
+        "accounts/office/cur/2.a:2,S",
         "anna@x.org",
         "Two",
         DATE,
@@ -441,7 +441,7 @@ fn folders_that_go_take_their_mail_with_them() {
     );
     deliver(
         home.path(),
-        "accounts/work/.Old/cur/3.a:2,S",
+        "accounts/office/.Old/cur/3.a:2,S",
         "anna@x.org",
         "Three",
         DATE,
@@ -450,7 +450,7 @@ fn folders_that_go_take_their_mail_with_them() {
     let mut all = found(home.path(), "walrus");
     all.sort();
     assert_eq!(all, ["One", "Three", "Two"]);
-    fs::remove_dir_all(home.path().join("mail/accounts/work")).unwrap();
+    fs::remove_dir_all(home.path().join("mail/accounts/office")).unwrap();
     assert_eq!(found(home.path(), "walrus"), ["One"]);
 }
 
