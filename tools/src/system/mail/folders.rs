@@ -396,7 +396,10 @@ mod tests {
         };
         assert_eq!(names("the trash"), ["office:Trash"]);
         assert_eq!(names("inbox"), [":Inbox", "office:Inbox"]);
-        assert_eq!(names("my office mail"), ["office:Inbox", "office:Spam", "office:Trash"]);
+        assert_eq!(
+            names("my office mail"),
+            ["office:Inbox", "office:Spam", "office:Trash"]
+        );
         assert_eq!(names("bin"), ["office:Trash"]);
         assert_eq!(names("projects folder"), [":Work/Projects"]);
         assert_eq!(
