@@ -341,7 +341,7 @@ mod tests {
         }
         check("XDG_MUSIC_DIR=\"$HOME/Musik\"", Some("/home/ada/Musik"));
         check("XDG_MUSIC_DIR=\"/data/music\"", Some("/data/music"));
-        check("XDG_MUSIC_DIR=\"$HOME/\"", None);
+        check("XDG_MUSIC_DIR=\"$HOME/\"", Some("/home/ada"));
         check("XDG_MUSIC_DIR=\"music\"", None);
         check("XDG_MUSIC_DIR=$HOME/Musik", None);
         check("XDG_PICTURES_DIR=\"$HOME/Bilder\"", None);

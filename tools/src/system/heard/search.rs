@@ -37,6 +37,7 @@ struct Heard {
 }
 
 /// Words of many texts, each with its number, so that texts can be kept as counts of them.
+#[derive(Default)]
 pub struct Vocabulary {
     normal: Normaliser,
     numbers: HashMap<Box<str>, u32>,
@@ -50,16 +51,6 @@ pub struct Count {
     word: u32,
     title: u16,
     text: u16,
-}
-
-impl Default for Vocabulary {
-    fn default() -> Vocabulary {
-        Vocabulary {
-            normal: Normaliser::new(),
-            numbers: HashMap::new(),
-            words: Vec::new(),
-        }
-    }
 }
 
 impl Vocabulary {
