@@ -193,11 +193,7 @@ fn linux(xdg: &dyn Fn(&str) -> Option<PathBuf>, data_dirs: Option<OsString>, hom
         .collect();
     let config = folder("XDG_CONFIG_HOME", ".config");
     let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
-    // The home folder itself is how that file says that there is none.
-    let own = |name: &str, usual: &str| {
-        let said = user_dir(&named, name, home).filter(|path| path != home);
-        said.unwrap_or_else(|| home.join(usual))
-    };
+    let own = |name: &str, usual: &str| own_dir(&named, name, usual, home);
     Paths {
         music: own("XDG_MUSIC_DIR", "Music"),
         pictures: own("XDG_PICTURES_DIR", "Pictures"),
@@ -228,6 +224,12 @@ fn user_dir(text: &str, name: &str, home: &Path) -> Option<PathBuf> {
         None => PathBuf::from(value),
     };
     path.is_absolute().then_some(path)
+}
+
+/// The same, or the usual one where that file says that there is none, by naming the home folder itself.
+fn own_dir(text: &str, name: &str, usual: &str, home: &Path) -> PathBuf {
+    let said = user_dir(text, name, home).filter(|path| path != home);
+    said.unwrap_or_else(|| home.join(usual))
 }
 
 /// The folders of a person, by what `user-dirs.dirs` says of them (xdg-user-dirs) and else by their usual names. One
@@ -345,6 +347,19 @@ mod tests {
         check("XDG_MUSIC_DIR=\"music\"", None);
         check("XDG_MUSIC_DIR=$HOME/Musik", None);
         check("XDG_PICTURES_DIR=\"$HOME/Bilder\"", None);
+        let home = Path::new("/home/ada");
+        for (line, expect) in [
+            ("XDG_MUSIC_DIR=\"$HOME/\"", "/home/ada/Music"),
+            ("XDG_MUSIC_DIR=\"$HOME\"", "/home/ada/Music"),
+            ("XDG_MUSIC_DIR=\"$HOME/Musik\"", "/home/ada/Musik"),
+            ("", "/home/ada/Music"),
+        ] {
+            assert_eq!(
+                own_dir(line, "XDG_MUSIC_DIR", "Music", home),
+                Path::new(expect),
+                "{line}"
+            );
+        }
         #[cfg(target_os = "linux")]
         assert_eq!(paths("").music, Path::new("/home/ada/Music"));
     }
