@@ -177,7 +177,7 @@ section! {
         top_k: u32 = 3,
         /// How sure a search must be of a tool, from 0 to 1.
         #[schemars(range(min = 0.0, max = 1.0))]
-        min_score: f64 = 0.12,
+        min_score: f64 = 0.10,
         /// Whether what you say is searched with before the model is asked.
         pre_discover: bool = true,
         /// How sure that search must be of a tool before the model is shown it.
@@ -637,7 +637,6 @@ impl Config {
         let weather = &self.weather;
         let opener = &self.applications.opener;
         tools::Reach {
-            bus: None,
             opener: tools::system::opener::words(opener).unwrap_or_else(|| {
                 tracing::warn!(
                     opener,

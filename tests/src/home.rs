@@ -72,7 +72,6 @@ impl Home {
             desk: tools::system::desktop::Desk::nowhere(),
             // No test reaches the desktop that it happens to run on.
             reach: tools::Reach {
-                bus: Some("unix:path=/nonexistent/bus".to_owned()),
                 opener: vec!["/nonexistent/opener".to_owned()],
                 ..tools::Reach::default()
             },

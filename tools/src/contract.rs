@@ -152,8 +152,6 @@ impl Ctx {
 /// What tools reach beyond the folders: other programs, the session bus, and a weather service where that is wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reach {
-    /// Address of the session bus; without one, that which the environment names.
-    pub bus: Option<String>,
     /// The command that opens a file or an address with its default program; empty means what this system has for it.
     pub opener: Vec<String>,
     /// `tiro` itself, to be started for work that may crash or that has to outlive this process (`system::helper`).
@@ -168,7 +166,6 @@ pub struct Reach {
 impl Default for Reach {
     fn default() -> Reach {
         Reach {
-            bus: None,
             opener: Vec::new(),
             helper: None,
             search_url: "https://duckduckgo.com/?q={}".to_owned(),

@@ -34,7 +34,6 @@ pub fn ctx(root: &Path) -> Ctx {
         mail: crate::Mail::default(),
         // No test reaches the desktop that it happens to run on.
         reach: Reach {
-            bus: Some("unix:path=/nonexistent/bus".into()),
             opener: vec!["/nonexistent/opener".into()],
             ..Reach::default()
         },

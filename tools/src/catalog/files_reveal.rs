@@ -7,18 +7,18 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
+        desktop::bus::{At, Bus, On},
         files::{self, find},
         opener, plain,
-        session::Session,
     },
 };
 
 /// The file manager of the desktop (freedesktop.org, File Manager DBus Interface).
-const MANAGER: (&str, &str, &str) = (
-    "org.freedesktop.FileManager1",
-    "/org/freedesktop/FileManager1",
-    "org.freedesktop.FileManager1",
-);
+const MANAGER: At = At {
+    name: "org.freedesktop.FileManager1",
+    path: "/org/freedesktop/FileManager1",
+    interface: "org.freedesktop.FileManager1",
+};
 
 /// Shows files in their folders.
 pub struct This;
@@ -58,15 +58,15 @@ impl Tool for This {
         let find = move |ctx: &Ctx| find::meant(&ctx.dirs, &args.file, find::Want::Any);
         let item = ctx.blocking("find that file", find).await?;
         let name = plain::one_line(&item.name, 80);
-        let shown = match Session::open(&ctx.reach).await {
+        let shown = match Bus::open(&ctx.desk, On::Session).await {
             Ok(bus) => {
                 bus.call::<_, ()>(MANAGER, "ShowItems", &(vec![opener::uri(&item.path())], ""))
                     .await
             }
-            Err(error) => Err(error),
+            Err(trouble) => Err(trouble),
         };
-        if let Err(error) = shown {
-            tracing::debug!(%error, "the folder is opened instead");
+        if let Err(trouble) = shown {
+            tracing::debug!(?trouble, "the folder is opened instead");
             let path = item.path();
             let folder = path.parent().unwrap_or(&path);
             opener::open(ctx, &opener::target(folder), "The file manager").await?;
@@ -86,6 +86,7 @@ mod tests {
     use super::*;
     use crate::{
         catalog::files_open::tests::opener,
+        system::desktop::testing::World,
         testing::{ctx, run, said, told},
     };
 
@@ -102,17 +103,15 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_file_manager_on_the_bus_is_asked_first() {
-        let home = tempfile::tempdir().unwrap();
-        let Some(bus) = crate::system::messages::tests::Bus::start(home.path()) else {
+        let Some(world) = World::start().await else {
             return;
         };
-        let mut ctx = ctx(home.path());
-        ctx.reach.bus = Some(bus.address.clone());
-        let root = home.path().join("files");
+        let ctx = world.ctx();
+        let root = world.folder().join("files");
         fs::create_dir_all(&root).unwrap();
         fs::write(root.join("größe 1.txt"), "x").unwrap();
         let shown = Shown::default();
-        let _manager = zbus::connection::Builder::address(bus.address.as_str())
+        let _manager = zbus::connection::Builder::address(world.address())
             .serve_at("/org/freedesktop/FileManager1", Manager(shown.clone()))
             .name("org.freedesktop.FileManager1")
             .build()

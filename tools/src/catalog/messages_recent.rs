@@ -51,7 +51,7 @@ impl Tool for This {
     const LIMITS: &'static str = "Reads the last message of each conversation of a phone in KDE Connect.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let mut all = messages::recent(&ctx.reach).await?;
+        let mut all = messages::recent(&ctx.desk).await?;
         let book = ctx
             .blocking("read your contacts", |ctx| contacts::read(&ctx.dirs.contacts))
             .await?;
@@ -129,23 +129,23 @@ impl Tool for This {
 mod tests {
     use super::*;
     use crate::{
-        system::messages::tests::{Bus, phone},
+        system::{desktop::testing::World, messages::tests::phone},
         testing::{ctx, run, said, told},
     };
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_newest_message_of_each_conversation_is_read_with_its_name() {
         let home = tempfile::tempdir().unwrap();
-        let mut ctx = ctx(home.path());
+        let bare = ctx(home.path());
         let recent = async |ctx: &Ctx, args: serde_json::Value| run("messages.recent", args, ctx).await;
-        assert!(told(recent(&ctx, json!({})).await).contains("desktop session"));
-        let Some(bus) = Bus::start(home.path()) else {
+        assert!(told(recent(&bare, json!({})).await).contains("desktop session"));
+        let Some(world) = World::start().await else {
             return;
         };
-        ctx.reach.bus = Some(bus.address.clone());
+        let ctx = world.ctx();
         let card = json!({"name": "Anna Berg", "phone": "0171 2345678"});
         said(run("contacts.create", card, &ctx).await);
-        let (_kde, _) = phone(&bus.address).await;
+        let (_kde, _) = phone(world.address()).await;
         let all = recent(&ctx, json!({})).await.unwrap();
         assert!(
             all.say

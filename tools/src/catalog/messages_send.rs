@@ -9,8 +9,9 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
+        desktop,
         messages::{self, Service},
-        plain, session,
+        plain,
     },
 };
 
@@ -50,7 +51,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let text = messages::text(&args.text)?;
         let to = messages::recipient(&ctx.dirs, &args.to)?;
-        let (_, way) = session::wait(messages::way(&ctx.reach, args.via, &to))?;
+        let (_, way) = desktop::wait(4 * ctx.desk.patience, messages::way(&ctx.desk, args.via, &to))?;
         Ok(format!(
             "Send to {} {}: {}",
             to.spoken(),
@@ -64,7 +65,7 @@ impl Tool for This {
         let said = args.to.clone();
         let look_up = move |ctx: &Ctx| messages::recipient(&ctx.dirs, &said);
         let to = ctx.blocking("read your contacts", look_up).await?;
-        let (bus, way) = messages::way(&ctx.reach, args.via, &to).await?;
+        let (bus, way) = messages::way(&ctx.desk, args.via, &to).await?;
         messages::send(&bus, &way, &to, &text).await?;
         ctx.step.beyond();
         Ok(Output::new(
@@ -78,21 +79,22 @@ impl Tool for This {
 mod tests {
     use super::*;
     use crate::{
-        system::messages::tests::{Bus, phone, signal},
-        testing::{ctx, run, said, told},
+        system::{
+            desktop::testing::World,
+            messages::tests::{phone, signal},
+        },
+        testing::{run, said, told},
     };
 
     #[tokio::test(flavor = "multi_thread")]
     async fn messages_go_the_way_that_is_there_and_only_to_whom_was_meant() {
-        let home = tempfile::tempdir().unwrap();
-        let Some(bus) = Bus::start(home.path()) else {
+        let Some(world) = World::start().await else {
             return;
         };
-        let mut ctx = ctx(home.path());
-        ctx.reach.bus = Some(bus.address.clone());
+        let ctx = world.ctx();
         let card = json!({"name": "Anna Berg", "phone": "+49 171 2345678"});
         said(run("contacts.create", card, &ctx).await);
-        let (_kde, texts) = phone(&bus.address).await;
+        let (_kde, texts) = phone(world.address()).await;
         let go = async |args: serde_json::Value| run("messages.send", args, &ctx).await;
         assert_eq!(
             said(go(json!({"to": "anna", "text": "I am late"})).await),
@@ -102,7 +104,7 @@ mod tests {
             *texts.lock().unwrap(),
             [("+491712345678".to_owned(), "I am late".to_owned())]
         );
-        let (_signal, chats) = signal(&bus.address).await;
+        let (_signal, chats) = signal(world.address()).await;
         assert_eq!(
             said(go(json!({"to": "anna", "text": "Hello;\n\"you\""})).await),
             "I sent the message to Anna Berg by Signal."

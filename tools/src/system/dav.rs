@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{journal::JournalError, store::StoreError, vdir::MAX_FILE};
+use super::{journal::JournalError, ledger::LedgerError, store::StoreError, vdir::MAX_FILE};
 pub use {
     http::{Http, Login, NetError, Patience, Request, Response, Transport, is_near},
     names::slug,
@@ -286,6 +286,17 @@ impl From<JournalError> for DavError {
 impl From<Stop> for DavError {
     fn from(_: Stop) -> DavError {
         DavError::Stopped
+    }
+}
+
+impl From<LedgerError> for DavError {
+    fn from(error: LedgerError) -> DavError {
+        match error {
+            LedgerError::Running => DavError::Running,
+            LedgerError::Newer(path) => DavError::Newer { path },
+            LedgerError::Store(error) => error.into(),
+            LedgerError::Base(error) => error.into(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Every call has a time limit; a service that is absent, hangs, vanishes or answers nonsense is told in one sentence.
 
 mod apps;
-mod bus;
+pub(crate) mod bus;
 mod child;
 pub(crate) mod mac;
 mod scopes;

@@ -8,11 +8,14 @@ use jiff::Timestamp;
 
 use super::{
     contacts::{self, Contact},
+    desktop::{
+        Desk,
+        bus::{Bus, On, Trouble},
+    },
     heard::Ear,
     memory, plain,
-    session::{BusError, Session},
 };
-use crate::contract::{Ctx, Dirs, Reach, ToolError};
+use crate::contract::{Ctx, Dirs, ToolError};
 
 /// Longest message, in characters.
 const MAX_TEXT: usize = 2000;
@@ -82,11 +85,13 @@ pub struct Message {
 ///
 /// # Errors
 /// `Tell` when there is none.
-pub async fn ways(reach: &Reach, wanted: Option<Service>) -> Result<(Session, Vec<Way>), ToolError> {
-    let bus = Session::open(reach).await.map_err(|error| match error {
-        BusError::Silent => ToolError::tell("The desktop session does not answer."),
-        _ => ToolError::tell("I cannot reach a desktop session, and messages go through it."),
-    })?;
+pub async fn ways(desk: &Desk, wanted: Option<Service>) -> Result<(Bus, Vec<Way>), ToolError> {
+    let bus = Bus::open(desk, On::Session)
+        .await
+        .map_err(|trouble| match trouble {
+            Trouble::Silent => ToolError::tell("The desktop session does not answer."),
+            _ => ToolError::tell("I cannot reach a desktop session, and messages go through it."),
+        })?;
     let mut ways = Vec::new();
     if wanted != Some(Service::Sms) {
         ways.extend(signal::account(&bus).await);
@@ -217,12 +222,8 @@ pub fn text(said: &str) -> Result<String, ToolError> {
 ///
 /// # Errors
 /// `Tell` when there is none, and when several phones could send it.
-pub async fn way(
-    reach: &Reach,
-    wanted: Option<Service>,
-    to: &Recipient,
-) -> Result<(Session, Way), ToolError> {
-    let (bus, ways) = ways(reach, wanted).await?;
+pub async fn way(desk: &Desk, wanted: Option<Service>, to: &Recipient) -> Result<(Bus, Way), ToolError> {
+    let (bus, ways) = ways(desk, wanted).await?;
     let abroad = to.number.starts_with('+');
     // Signal knows people by their number with the country only.
     let fits = |way: &&Way| abroad || !matches!(way, Way::Signal { .. });
@@ -253,22 +254,22 @@ pub async fn way(
 ///
 /// # Errors
 /// `Tell` with what the service says.
-pub async fn send(bus: &Session, way: &Way, to: &Recipient, text: &str) -> Result<(), ToolError> {
-    let sent = match way {
-        Way::Signal { account } => signal::send(bus, account, &to.number, text).await,
-        Way::Phone { device, .. } => phone::send(bus, device, &to.number, text).await,
+pub async fn send(bus: &Bus, way: &Way, to: &Recipient, text: &str) -> Result<(), ToolError> {
+    let (service, sent) = match way {
+        Way::Signal { account } => (signal::CALLED, signal::send(bus, account, &to.number, text).await),
+        Way::Phone { device, .. } => (phone::CALLED, phone::send(bus, device, &to.number, text).await),
     };
-    sent.map_err(|error| match error {
+    sent.map_err(|trouble| {
         // It may have gone out; saying that it did not would make the person send it twice.
-        BusError::Silent => ToolError::tell(format!(
-            "I do not know whether the message to {} was sent: the service does not answer.",
-            to.name
-        )),
-        error => ToolError::tell(format!(
-            "The message to {} was not sent: {}.",
-            to.name,
-            plain::one_line(&error.to_string(), 120).trim_end_matches('.')
-        )),
+        let unsure = matches!(trouble, Trouble::Silent | Trouble::Gone | Trouble::Garbage);
+        let told = |why: String| match unsure {
+            true => format!("I do not know whether the message to {} was sent. {why}", to.name),
+            false => format!("The message to {} was not sent. {why}", to.name),
+        };
+        match trouble.tell(service) {
+            ToolError::TellOthers(why) => ToolError::TellOthers(told(why)),
+            error => ToolError::Tell(told(error.to_string())),
+        }
     })
 }
 
@@ -276,8 +277,8 @@ pub async fn send(bus: &Session, way: &Way, to: &Recipient, text: &str) -> Resul
 ///
 /// # Errors
 /// `Tell` when no phone is there: signal-cli keeps no messages that could be read later.
-pub async fn recent(reach: &Reach) -> Result<Vec<Message>, ToolError> {
-    let (bus, ways) = ways(reach, None).await?;
+pub async fn recent(desk: &Desk) -> Result<Vec<Message>, ToolError> {
+    let (bus, ways) = ways(desk, None).await?;
     let mut messages = Vec::new();
     let mut trouble = None;
     let mut asked = false;
@@ -295,10 +296,8 @@ pub async fn recent(reach: &Reach) -> Result<Vec<Message>, ToolError> {
             "Signal gives me no messages that came before. I can send one, or open the chat.",
         ));
     }
-    if let Some(error) = trouble.filter(|_| messages.is_empty()) {
-        return Err(ToolError::tell(format!(
-            "The messages of the phone cannot be read: {error}."
-        )));
+    if let Some(trouble) = trouble.filter(|_| messages.is_empty()) {
+        return Err(trouble.tell(phone::CALLED));
     }
     messages.sort_by_key(|message| std::cmp::Reverse(message.at));
     Ok(messages)

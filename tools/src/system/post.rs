@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{mail::outbox::OutboxError, store::StoreError};
+use super::{ledger::LedgerError, mail::outbox::OutboxError, store::StoreError};
 pub use drain::{Account as Sending, Deliver, DrainError, Drained, drain, next_due, settle_arrived};
 pub use imap::{check, wait_for_news};
 pub use server::{Protocol, Server};
@@ -223,6 +223,17 @@ fn shrunk(here: bool, lost: usize, of: usize) -> String {
 impl From<Stop> for PostError {
     fn from(_: Stop) -> PostError {
         PostError::Stopped
+    }
+}
+
+impl From<LedgerError> for PostError {
+    fn from(error: LedgerError) -> PostError {
+        match error {
+            LedgerError::Running => PostError::Running,
+            LedgerError::Newer(path) => PostError::Newer { path },
+            LedgerError::Store(error) => error.into(),
+            LedgerError::Base(error) => error.into(),
+        }
     }
 }
 

@@ -4,11 +4,7 @@
 //! Every row is written right after the step that it describes. A run that is killed in between finds both sides with
 //! the same content and no row, or an old one, and only remembers; losing the whole file is no worse.
 
-use std::{
-    fs::{File as Disk, TryLockError},
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs::File as Disk, path::Path};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -16,11 +12,8 @@ use super::{
     DavError, Kind,
     plan::{File, Hash, Known, Place},
 };
-use crate::system::store::{self, StoreError};
+use crate::system::ledger;
 
-/// How long another run of the same account is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(100);
 /// Of this layout; another number is a newer Tiro's.
 const VERSION: i64 = 1;
 
@@ -54,39 +47,8 @@ impl Memory {
     /// # Errors
     /// When another process synchronises the same account, or the disk does not let us.
     pub fn open(folder: &Path, account: &str) -> Result<Memory, DavError> {
-        store::make_folder(folder)?;
-        let lock = folder.join(format!("{account}.lock"));
-        let file = Disk::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock)
-            .map_err(|e| StoreError::of(&lock, e))?;
-        let begun = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(LOOK),
-                Err(TryLockError::WouldBlock) => return Err(DavError::Running),
-                Err(TryLockError::Error(e)) => return Err(StoreError::of(&lock, e).into()),
-            }
-        }
-        let path = folder.join(format!("{account}.sqlite"));
-        if !path.exists() {
-            // Made by us, so that it is closed to others from the start.
-            store::create_new(&path, b"")?;
-        }
-        let base = Connection::open(&path)?;
-        base.pragma_update(None, "journal_mode", "WAL")?;
-        // The last rows may be lost with the power; that costs comparing, not data.
-        base.pragma_update(None, "synchronous", "NORMAL")?;
-        let version: i64 = base.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if version > VERSION {
-            return Err(DavError::Newer { path });
-        }
-        base.execute_batch(LAYOUT)?;
-        base.pragma_update(None, "user_version", VERSION)?;
-        Ok(Memory { base, _lock: file })
+        let (base, lock) = ledger::open(folder, account, LAYOUT, VERSION)?;
+        Ok(Memory { base, _lock: lock })
     }
 
     /// The collections of a kind, by address.

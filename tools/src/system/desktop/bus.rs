@@ -132,7 +132,7 @@ impl Trouble {
 }
 
 /// A connection to a bus, for one call of a tool.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Bus {
     connection: Connection,
     patience: Duration,
@@ -225,6 +225,15 @@ impl Bus {
     /// The names that somebody has on the bus.
     pub async fn names(&self) -> Result<Vec<String>, Trouble> {
         self.call(BUS, "ListNames", &()).await
+    }
+
+    /// Whether somebody has this name, or would be started for it.
+    pub async fn offers(&self, name: &str) -> bool {
+        if self.has(name).await == Ok(true) {
+            return true;
+        }
+        let startable: Result<Vec<String>, _> = self.call(BUS, "ListActivatableNames", &()).await;
+        startable.is_ok_and(|names| names.iter().any(|known| known == name))
     }
 
     /// Whether somebody has this name now.

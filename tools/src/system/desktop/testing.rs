@@ -101,6 +101,11 @@ impl World {
         })
     }
 
+    /// Where the bus is.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The folder that is gone with it.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -8,12 +8,14 @@ use zbus::{OwnedVariant, Structure, Variant};
 
 use super::{Message, Way};
 use crate::system::{
+    desktop::bus::{At, Bus, Trouble},
     plain,
-    session::{BusError, Session},
 };
 
 const NAME: &str = "org.kde.kdeconnect";
 const ROOT: &str = "/modules/kdeconnect";
+/// The subject of a sentence.
+pub const CALLED: &str = "The phone";
 /// Most devices, conversations, and people in one.
 const MAX_DEVICES: usize = 8;
 const MAX_CONVERSATIONS: usize = 500;
@@ -24,11 +26,11 @@ const MAX_TEXT: usize = 2000;
 const SENT: i32 = 2;
 
 /// Phones that are paired and in reach and do text messages.
-pub async fn devices(bus: &Session) -> Vec<Way> {
-    if !bus.has(NAME).await {
+pub async fn devices(bus: &Bus) -> Vec<Way> {
+    if !bus.offers(NAME).await {
         return Vec::new();
     }
-    let daemon = (NAME, ROOT, "org.kde.kdeconnect.daemon");
+    let daemon = at(ROOT, "org.kde.kdeconnect.daemon");
     let names: HashMap<String, String> = bus
         .call(daemon, "deviceNames", &(true, true))
         .await
@@ -43,7 +45,7 @@ pub async fn devices(bus: &Session) -> Vec<Way> {
         let has = ("kdeconnect_sms",);
         if plain
             && bus
-                .call((NAME, &path, "org.kde.kdeconnect.device"), "hasPlugin", &has)
+                .call(at(&path, "org.kde.kdeconnect.device"), "hasPlugin", &has)
                 .await
                 .unwrap_or(false)
         {
@@ -54,12 +56,12 @@ pub async fn devices(bus: &Session) -> Vec<Way> {
 }
 
 /// Sends a text message.
-pub async fn send(bus: &Session, device: &str, number: &str, text: &str) -> Result<(), BusError> {
+pub async fn send(bus: &Bus, device: &str, number: &str, text: &str) -> Result<(), Trouble> {
     let path = format!("{ROOT}/devices/{device}/sms");
     let addresses = vec![Variant::from(Structure::from((number,)))];
     let none: Vec<Variant<'_>> = Vec::new();
     bus.call(
-        (NAME, &path, "org.kde.kdeconnect.device.sms"),
+        at(&path, "org.kde.kdeconnect.device.sms"),
         "sendSms",
         &(addresses, text, none),
     )
@@ -67,15 +69,23 @@ pub async fn send(bus: &Session, device: &str, number: &str, text: &str) -> Resu
 }
 
 /// The newest message of each conversation.
-pub async fn conversations(bus: &Session, device: &str) -> Result<Vec<Message>, BusError> {
+pub async fn conversations(bus: &Bus, device: &str) -> Result<Vec<Message>, Trouble> {
     let path = format!("{ROOT}/devices/{device}");
-    let at = (NAME, path.as_str(), "org.kde.kdeconnect.device.conversations");
+    let at = at(&path, "org.kde.kdeconnect.device.conversations");
     let all: Vec<OwnedVariant> = bus.call(at, "activeConversations", &()).await?;
     Ok(all
         .iter()
         .take(MAX_CONVERSATIONS)
         .filter_map(|one| message(one))
         .collect())
+}
+
+fn at<'a>(path: &'a str, interface: &'a str) -> At<'a> {
+    At {
+        name: NAME,
+        path,
+        interface,
+    }
 }
 
 /// A message as it is on the bus: event, text, addresses, time in milliseconds, type, read, ... What has another shape

@@ -4,17 +4,23 @@
 use zbus::OwnedObjectPath;
 
 use super::Way;
-use crate::system::session::{BusError, Session};
+use crate::system::desktop::bus::{At, Bus, Trouble};
 
 const NAME: &str = "org.asamk.Signal";
 const PATH: &str = "/org/asamk/Signal";
+/// The subject of a sentence.
+pub const CALLED: &str = "Signal";
 
 /// The account that sends.
-pub async fn account(bus: &Session) -> Option<Way> {
-    if !bus.has(NAME).await {
+pub async fn account(bus: &Bus) -> Option<Way> {
+    if !bus.offers(NAME).await {
         return None;
     }
-    let control = (NAME, PATH, "org.asamk.SignalControl");
+    let control = At {
+        name: NAME,
+        path: PATH,
+        interface: "org.asamk.SignalControl",
+    };
     let accounts: Vec<OwnedObjectPath> = bus.call(control, "listAccounts", &()).await.unwrap_or_default();
     let account = accounts
         .first()
@@ -23,11 +29,14 @@ pub async fn account(bus: &Session) -> Option<Way> {
 }
 
 /// Sends a message.
-pub async fn send(bus: &Session, account: &str, number: &str, text: &str) -> Result<(), BusError> {
+pub async fn send(bus: &Bus, account: &str, number: &str, text: &str) -> Result<(), Trouble> {
     let none: Vec<&str> = Vec::new();
     // The answer is the time stamp by which Signal knows the message.
-    let _: i64 = bus
-        .call((NAME, account, NAME), "sendMessage", &(text, none, number))
-        .await?;
+    let at = At {
+        name: NAME,
+        path: account,
+        interface: NAME,
+    };
+    let _: i64 = bus.call(at, "sendMessage", &(text, none, number)).await?;
     Ok(())
 }

@@ -1,61 +1,14 @@
 //! Messages against services of our own on a private bus.
 
 use std::{
-    path::Path,
-    process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use zbus::{Connection, OwnedVariant, Structure, Variant, connection::Builder};
 
 use super::*;
-use crate::testing::ctx;
-
-/// A private bus.
-pub struct Bus {
-    daemon: Child,
-    pub address: String,
-}
-
-impl Bus {
-    /// `None` with a loud line where there is no dbus-daemon and none is required.
-    pub fn start(folder: &Path) -> Option<Bus> {
-        let socket = folder.join("bus");
-        let address = format!("unix:path={}", socket.display());
-        let started = Command::new("dbus-daemon")
-            .args(["--session", "--nofork", "--nopidfile", "--address", &address])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(daemon) = started else {
-            assert!(
-                std::env::var_os("TIRO_REQUIRE_REAL").is_none(),
-                "there is no dbus-daemon"
-            );
-            println!("SKIPPED: there is no dbus-daemon; install dbus");
-            return None;
-        };
-        let bus = Bus { daemon, address };
-        let began = Instant::now();
-        while !socket.exists() {
-            assert!(
-                began.elapsed() < Duration::from_secs(30),
-                "the bus does not start"
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Some(bus)
-    }
-}
-
-impl Drop for Bus {
-    fn drop(&mut self) {
-        // It may have ended with its test.
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
+use crate::{system::desktop::testing::World, testing::ctx};
 
 /// What was sent: number, text.
 pub type Sent = Arc<Mutex<Vec<(String, String)>>>;
@@ -218,15 +171,17 @@ fn recipients_come_from_the_contacts_or_are_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_says_no_or_nothing_is_told() {
-    let home = tempfile::tempdir().unwrap();
-    let Some(bus) = Bus::start(home.path()) else {
+    let Some(mut world) = World::start().await else {
         return;
     };
-    let (_service, sent) = signal(&bus.address).await;
-    let mut ctx = ctx(home.path());
-    ctx.reach.bus = Some(bus.address.clone());
+    world.desk().patience = Duration::from_secs(5);
+    let (_service, sent) = signal(world.address()).await;
+    let ctx = world.ctx();
     for (number, expect) in [
-        ("+49000", "was not sent: Unregistered user."),
+        (
+            "+49000",
+            "was not sent. Signal could not do that: Unregistered user.",
+        ),
         ("+49111", "I do not know whether the message to X was sent"),
         ("030 1", "Signal needs the number of X with its country code"),
     ] {
@@ -234,7 +189,7 @@ async fn a_service_that_says_no_or_nothing_is_told() {
             name: "X".into(),
             number: number.into(),
         };
-        let result = match way(&ctx.reach, None, &to).await {
+        let result = match way(&ctx.desk, None, &to).await {
             Ok((bus, way)) => send(&bus, &way, &to, "hello").await,
             Err(error) => Err(error),
         };
@@ -244,25 +199,62 @@ async fn a_service_that_says_no_or_nothing_is_told() {
     assert!(sent.lock().unwrap().is_empty());
 }
 
+/// A service whose answer is none that can be read.
+struct Odd(Sent);
+
+#[zbus::interface(name = "org.asamk.Signal")]
+impl Odd {
+    #[zbus(name = "sendMessage")]
+    fn send_message(&self, text: String, _attachments: Vec<String>, number: String) -> String {
+        self.0.lock().unwrap().push((number, text));
+        "sent".to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_have_gone_is_not_said_to_have_failed() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let sent = Sent::default();
+    let _service = Builder::address(world.address())
+        .serve_at("/org/asamk/Signal", Odd(Arc::clone(&sent)))
+        .name("org.asamk.Signal")
+        .build()
+        .await
+        .unwrap();
+    let to = Recipient {
+        name: "X".into(),
+        number: "+49222".into(),
+    };
+    let (bus, way) = way(&world.ctx().desk, None, &to).await.unwrap();
+    let error = send(&bus, &way, &to, "hello").await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("I do not know whether the message to X was sent."),
+        "{error}"
+    );
+    assert_eq!(*sent.lock().unwrap(), [("+49222".to_owned(), "hello".to_owned())]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_named() {
     let home = tempfile::tempdir().unwrap();
-    let mut ctx = ctx(home.path());
-    let error = ways(&ctx.reach, None).await.unwrap_err().to_string();
+    let bare = ctx(home.path());
+    let error = ways(&bare.desk, None).await.unwrap_err().to_string();
     assert!(error.contains("cannot reach a desktop session"), "{error}");
-    let Some(bus) = Bus::start(home.path()) else {
+    let Some(world) = World::start().await else {
         return;
     };
-    ctx.reach.bus = Some(bus.address.clone());
+    let ctx = world.ctx();
     for (wanted, expect) in [
         (None, "Nothing here sends messages"),
         (Some(Service::Signal), "signal-cli"),
         (Some(Service::Sms), "KDE Connect"),
     ] {
-        let error = ways(&ctx.reach, wanted).await.unwrap_err().to_string();
+        let error = ways(&ctx.desk, wanted).await.unwrap_err().to_string();
         assert!(error.contains(expect), "{wanted:?}: {error}");
     }
-    let (_service, _) = signal(&bus.address).await;
-    let error = recent(&ctx.reach).await.unwrap_err().to_string();
+    let (_service, _) = signal(world.address()).await;
+    let error = recent(&ctx.desk).await.unwrap_err().to_string();
     assert!(error.contains("Signal gives me no messages"), "{error}");
 }

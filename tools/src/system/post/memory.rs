@@ -2,20 +2,13 @@
 //! which message here is which there. Every row is written right after the step that it describes; losing the file costs
 //! comparing, not mail.
 
-use std::{
-    fs::{File, TryLockError},
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs::File, path::Path};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::PostError;
-use crate::system::store::{self, StoreError};
+use crate::system::ledger;
 
-/// How long another run of the same account is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(100);
 /// Of this layout; a higher number is a newer Tiro's.
 const VERSION: i64 = 1;
 
@@ -81,41 +74,10 @@ impl Memory {
     /// # Errors
     /// When another process synchronises the same account, or the disk does not let us; likewise below.
     pub fn open(state: &Path, account: &str) -> Result<Memory, PostError> {
-        let folder = state.join("mail");
-        store::make_folder(&folder)?;
-        let lock = folder.join(format!("{account}.lock"));
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock)
-            .map_err(|e| StoreError::of(&lock, e))?;
-        let begun = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(LOOK),
-                Err(TryLockError::WouldBlock) => return Err(PostError::Running),
-                Err(TryLockError::Error(e)) => return Err(StoreError::of(&lock, e).into()),
-            }
-        }
-        let path = folder.join(format!("{account}.sqlite"));
-        if !path.exists() {
-            // Made by us, so that it is closed to others from the start.
-            store::create_new(&path, b"")?;
-        }
-        let base = Connection::open(&path)?;
-        base.pragma_update(None, "journal_mode", "WAL")?;
-        // The last rows may be lost with the power; that costs comparing, not mail.
-        base.pragma_update(None, "synchronous", "NORMAL")?;
+        let (base, lock) = ledger::open(&state.join("mail"), account, LAYOUT, VERSION)?;
+        // Of a folder that goes its messages go, too.
         base.pragma_update(None, "foreign_keys", true)?;
-        let version: i64 = base.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if version > VERSION {
-            return Err(PostError::Newer { path });
-        }
-        base.execute_batch(LAYOUT)?;
-        base.pragma_update(None, "user_version", VERSION)?;
-        Ok(Memory { base, _lock: file })
+        Ok(Memory { base, _lock: lock })
     }
 
     /// All pairs of folders.
