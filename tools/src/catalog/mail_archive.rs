@@ -6,10 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{
-        mail::{self, Asked, Entry, Need, Role},
-        speech,
-    },
+    system::mail::{self, Asked, Entry, Role},
 };
 
 /// Archives mail.
@@ -49,7 +46,10 @@ impl Tool for This {
     const USE_WHEN: &'static str = "To keep mail outside the inbox; mail.delete throws it away.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
-        Ok(format!("Archive {}.", which(&resolve(args, ctx)?.1, ctx)))
+        Ok(format!(
+            "Archive {}.",
+            mail::called(&resolve(args, ctx)?.1, &ctx.now)
+        ))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
@@ -59,7 +59,7 @@ impl Tool for This {
             for entry in &chosen {
                 mail::move_to(&ctx.step, &all, entry, Role::Archive)?;
             }
-            let say = format!("Archived {}.", which(&chosen, ctx));
+            let say = format!("Archived {}.", mail::called(&chosen, &ctx.now));
             Ok(Output::new(say, json!({"archived": chosen.len()})))
         })
         .await
@@ -74,19 +74,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(mail::Index, Vec<Entry>), ToolErro
         which: args.which.as_deref(),
         unread: None,
     };
-    let (index, mut chosen) = mail::choose(ctx, asked, Need::Clear)?;
-    chosen.retain(|entry| !entry.is_in(Role::Archive));
-    match chosen.is_empty() {
-        true => Err(ToolError::tell("That is in the archive already.")),
-        false => Ok((index, chosen)),
-    }
-}
-
-fn which(chosen: &[Entry], ctx: &Ctx) -> String {
-    match chosen {
-        [one] => format!("the mail from {}", mail::about(one, &ctx.now)),
-        several => speech::count(several.len(), "mail", "mails"),
-    }
+    mail::elsewhere(ctx, asked, Role::Archive, "archive")
 }
 
 #[cfg(test)]

@@ -6,10 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{
-        mail::{self, Asked, Entry, Need, Role},
-        speech,
-    },
+    system::mail::{self, Asked, Entry, Role},
 };
 
 /// Mails that are named in the question.
@@ -55,7 +52,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let (_, chosen) = resolve(args, ctx)?;
         Ok(match &chosen[..] {
-            [_] => format!("Move {} to the trash.", which(&chosen, ctx)),
+            [_] => format!("Move {} to the trash.", mail::called(&chosen, &ctx.now)),
             several => {
                 let named: Vec<String> = several
                     .iter()
@@ -69,7 +66,7 @@ impl Tool for This {
                 };
                 format!(
                     "Move {} to the trash, {first}{}.",
-                    which(several, ctx),
+                    mail::called(several, &ctx.now),
                     named.join("; ")
                 )
             }
@@ -83,7 +80,7 @@ impl Tool for This {
             for entry in &chosen {
                 mail::move_to(&ctx.step, &all, entry, Role::Trash)?;
             }
-            let say = format!("Moved {} to the trash.", which(&chosen, ctx));
+            let say = format!("Moved {} to the trash.", mail::called(&chosen, &ctx.now));
             Ok(Output::new(say, json!({"deleted": chosen.len()})))
         })
         .await
@@ -98,19 +95,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(mail::Index, Vec<Entry>), ToolErro
         which: args.which.as_deref(),
         unread: None,
     };
-    let (index, mut chosen) = mail::choose(ctx, asked, Need::Clear)?;
-    chosen.retain(|entry| !entry.is_in(Role::Trash));
-    match chosen.is_empty() {
-        true => Err(ToolError::tell("That is in the trash already.")),
-        false => Ok((index, chosen)),
-    }
-}
-
-fn which(chosen: &[Entry], ctx: &Ctx) -> String {
-    match chosen {
-        [one] => format!("the mail from {}", mail::about(one, &ctx.now)),
-        several => speech::count(several.len(), "mail", "mails"),
-    }
+    mail::elsewhere(ctx, asked, Role::Trash, "trash")
 }
 
 #[cfg(test)]

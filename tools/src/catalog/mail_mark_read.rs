@@ -6,10 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{
-        mail::{self, Asked, Entry, Need},
-        speech,
-    },
+    system::mail::{self, Asked, Need},
 };
 
 /// Marks mail.
@@ -51,7 +48,11 @@ impl Tool for This {
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let (_, chosen) = mail::choose(ctx, asked(args), Need::Clear)?;
-        Ok(format!("Mark {} as {}.", which(&chosen, ctx), how(args)))
+        Ok(format!(
+            "Mark {} as {}.",
+            mail::called(&chosen, &ctx.now),
+            how(args)
+        ))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
@@ -64,8 +65,12 @@ impl Tool for This {
                 }
             }
             let say = match marked.is_empty() {
-                true => format!("Marked as {} already: {}.", how(&args), which(&chosen, ctx)),
-                false => format!("Marked as {}: {}.", how(&args), which(&marked, ctx)),
+                true => format!(
+                    "Marked as {} already: {}.",
+                    how(&args),
+                    mail::called(&chosen, &ctx.now)
+                ),
+                false => format!("Marked as {}: {}.", how(&args), mail::called(&marked, &ctx.now)),
             };
             Ok(Output::new(say, json!({"marked": marked.len()})))
         })
@@ -89,13 +94,6 @@ fn how(args: &Args) -> &'static str {
         "unread"
     } else {
         "read"
-    }
-}
-
-fn which(chosen: &[Entry], ctx: &Ctx) -> String {
-    match chosen {
-        [one] => format!("the mail from {}", mail::about(one, &ctx.now)),
-        several => speech::count(several.len(), "mail", "mails"),
     }
 }
 

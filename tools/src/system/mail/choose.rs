@@ -207,6 +207,32 @@ pub fn span(said: &str, now: &Zoned) -> Result<(Option<Timestamp>, Option<Timest
     Ok((start.map(|at| at.timestamp()), end.map(|at| at.timestamp())))
 }
 
+/// Mails as a sentence names them: one by who wrote it and what it is about, several by their number.
+pub fn named(chosen: &[Entry], now: &Zoned) -> String {
+    match chosen {
+        [one] => format!("the mail from {}", about(one, now)),
+        several => speech::count(several.len(), "mail", "mails"),
+    }
+}
+
+/// The mails that are meant and not in this folder yet, at least one. `folder` is what people call it.
+///
+/// # Errors
+/// Those of [`choose`]; `Tell` when all are there already.
+pub fn elsewhere(
+    ctx: &Ctx,
+    asked: Asked<'_>,
+    role: Role,
+    folder: &str,
+) -> Result<(Index, Vec<Entry>), ToolError> {
+    let (index, mut chosen) = choose(ctx, asked, Need::Clear)?;
+    chosen.retain(|entry| !entry.is_in(role));
+    match chosen.is_empty() {
+        true => Err(ToolError::tell(format!("That is in the {folder} already."))),
+        false => Ok((index, chosen)),
+    }
+}
+
 /// "Anna Bell about Lunch, yesterday at 14:00".
 pub fn about(entry: &Entry, now: &Zoned) -> String {
     let at = entry.date.to_zoned(now.time_zone().clone());
