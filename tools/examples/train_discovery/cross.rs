@@ -73,41 +73,26 @@ impl Cross {
     }
 }
 
+/// Each constant a step smaller and a step larger.
 fn neighbours(w: Weights) -> Vec<Weights> {
+    const CONSTANTS: [fn(&mut Weights) -> &mut f32; 8] = [
+        |w| &mut w.learned,
+        |w| &mut w.words,
+        |w| &mut w.near,
+        |w| &mut w.untaught_words,
+        |w| &mut w.untaught_near,
+        |w| &mut w.untaught,
+        |w| &mut w.within,
+        |w| &mut w.overrule,
+    ];
     let mut all = Vec::new();
     for factor in [0.8, 1.25] {
-        all.push(Weights {
-            learned: w.learned * factor,
-            ..w
-        });
-        all.push(Weights {
-            words: w.words * factor,
-            ..w
-        });
-        all.push(Weights {
-            near: w.near * factor,
-            ..w
-        });
-        all.push(Weights {
-            untaught_words: w.untaught_words * factor,
-            ..w
-        });
-        all.push(Weights {
-            untaught_near: w.untaught_near * factor,
-            ..w
-        });
-        all.push(Weights {
-            untaught: w.untaught * factor,
-            ..w
-        });
-        all.push(Weights {
-            within: w.within * factor,
-            ..w
-        });
-        all.push(Weights {
-            overrule: w.overrule * factor,
-            ..w
-        });
+        for constant in CONSTANTS {
+            let mut tried = w;
+            *constant(&mut tried) *= factor;
+            all.push(tried);
+        }
+        // A probability near 1 is moved by what it lacks.
         all.push(Weights {
             overrule_untaught: 1.0 - (1.0 - w.overrule_untaught) * factor * factor,
             ..w

@@ -186,7 +186,7 @@ mod tests {
         // Pinned, so that it is the same on every machine and with every compiler, too.
         assert_eq!(
             hex(&first),
-            "29af9ddcd5f2586e0dbb9923dd0057dc82beee874e74c54264f778a5c8b02130"
+            "37b302eb71208639d164efe164fb51d0aa6be8140113ecfac88f048b192386ef"
         );
     }
 

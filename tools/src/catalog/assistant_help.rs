@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    discover::Doc,
+    discover::{Doc, SHOW_SCORE},
     system::plain,
 };
 
@@ -54,7 +54,9 @@ impl Tool for This {
             .filter(|doc| is_domain(&topic, doc.domain()))
             .collect();
         if chosen.is_empty() {
-            let hits = ctx.index.search(&topic, None, SPOKEN, ctx.search.min_score);
+            // A person takes what is named here for an answer; a model would only have looked on.
+            let enough = ctx.search.min_score.max(SHOW_SCORE);
+            let hits = ctx.index.search(&topic, None, SPOKEN, enough);
             chosen = hits
                 .iter()
                 .filter_map(|hit| docs.iter().find(|doc| doc.name == hit.name))

@@ -68,7 +68,7 @@ fn measure(index: &Index, commands: &[Command], floor: f32) -> Quality {
 }
 
 /// Commands of real people, heard by a real recogniser with every fourth word wrong. What the floors promise is what
-/// was measured when they were written, a little below; raise them with the index.
+/// was measured when they were written, half a point below: that is what the seeds of the training alone move it by.
 #[test]
 fn misheard_commands_find_their_tools() {
     let Some(commands) = commands("slurp/commands.jsonl", "asr") else {
@@ -84,7 +84,7 @@ fn misheard_commands_find_their_tools() {
         ALL.len()
     );
     assert!(all.served > 0, "{all:?}");
-    at_least(&all.hit_at, &[0.85, 0.945, 0.97]);
+    at_least(&all.hit_at, &[0.855, 0.948, 0.964]);
     at_least(&[found.abstained, 1.0 - found.missed], &[0.81, 0.97]);
     at_least(&[sure.abstained, 1.0 - sure.missed], &[0.94, 0.88]);
 }
@@ -272,9 +272,7 @@ fn sentences_are_ranked_by_their_words() {
         Tier::Learned,
         "notes.create",
     );
-    // Whether this means the program or a page is not settled by its words; both are offered.
-    let found = Index::of(ALL).search("launch the web browser", None, 2, MIN_SCORE);
-    assert!(found.iter().any(|hit| hit.name == "system.open_app"), "{found:?}");
+    check("launch the web browser", Tier::Learned, "system.open_app");
 }
 
 #[test]
@@ -311,13 +309,19 @@ fn an_unknown_word_never_empties_the_answer() {
 #[test]
 fn a_domain_lifts_its_tools_and_shuts_nobody_out() {
     let index = Index::of(ALL);
-    let score = |domain| {
+    let found = |domain| {
         let found = index.search("please write a text about the garden for me", domain, 20, 0.0);
-        found.iter().find(|hit| hit.name == "notes.create").unwrap().score
+        let place = found.iter().position(|hit| hit.name == "notes.create").unwrap();
+        (place, found[place].score)
     };
-    assert!(score(Some("notes")) > score(None));
-    // What the hint lifts takes its share from the others, and no more.
-    assert!(score(Some("system")) > 0.8 * score(None));
+    let (place, score) = found(None);
+    assert!(found(Some("notes")).1 > score);
+    // All share one certainty, so what another domain gains is taken from the rest; their order stays.
+    let (other, left) = found(Some("system"));
+    assert!(
+        other == place && left <= score && left > 0.9 * score,
+        "{left} of {score}"
+    );
 }
 
 #[test]
@@ -327,6 +331,7 @@ fn near_names_are_offered() {
         ("mail.recents", "mail.recent"),
         ("email.recent", "mail.recent"),
         ("contact_search", "contacts.search"),
+        ("open_application", "system.open_app"),
     ] {
         assert_eq!(
             index.nearest(name, 3)[0],
@@ -335,14 +340,8 @@ fn near_names_are_offered() {
             index.nearest(name, 3)
         );
     }
-    // Spelling alone cannot know that new means create among all tools for notes, or which of those that open is
-    // meant, so it is one of those offered.
-    for (name, among) in [
-        ("notes.new", "notes.create"),
-        ("open_application", "system.open_app"),
-    ] {
-        assert!(index.nearest(name, 3).contains(&among.to_owned()), "{name}");
-    }
+    // Spelling alone cannot know that new means create among all tools for notes, so it is one of those offered.
+    assert!(index.nearest("notes.new", 3).contains(&"notes.create".to_owned()));
     assert_eq!(index.nearest("", 3), [""; 0]);
 }
 

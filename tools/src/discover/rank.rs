@@ -33,6 +33,8 @@ const NEAR_NAME: f64 = 0.93;
 const NEAR_PART: f64 = 0.85;
 /// How alike a word must be to count as an indexed word misheard.
 const NEAR_WORD: f64 = 0.90;
+/// Shortest word that stands for a longer one, in bytes.
+const SHORTENED: usize = 3;
 /// Range of normalised BM25 scores, under the floor of the deterministic tier.
 pub const LOWEST: f32 = 0.05;
 pub const HIGHEST: f32 = 0.79;
@@ -126,6 +128,17 @@ struct Word {
     text: String,
     /// The term it is or resembles, and what that counts.
     term: Option<(usize, f32)>,
+}
+
+impl Name {
+    /// Whether a word is one of the name's, or the long form of one that the name shortens, as `app` does.
+    fn has(&self, word: &Word) -> bool {
+        word.term.is_some_and(|(id, _)| self.stems.contains(&id))
+            || self
+                .words
+                .iter()
+                .any(|own| own.len() >= SHORTENED && word.text.starts_with(own.as_str()))
+    }
 }
 
 /// A scored tool.
@@ -236,11 +249,7 @@ impl Ranking {
         let joined = query.words.concat();
         let mut near = Vec::new();
         for (doc, name) in self.names.iter().enumerate() {
-            let shared = query
-                .content
-                .iter()
-                .filter(|w| w.term.is_some_and(|(id, _)| name.stems.contains(&id)))
-                .count();
+            let shared = query.content.iter().filter(|w| name.has(w)).count();
             let alike =
                 strsim::jaro_winkler(&joined, &name.joined).max(strsim::jaro_winkler(&joined, &name.verb));
             if shared > 0 || alike >= 0.8 {
