@@ -371,7 +371,7 @@ impl Parts {
             now: self.clock.now(),
             dirs: self.dirs.clone(),
             index: Arc::clone(index),
-            search: self.search,
+            search: self.search.clone(),
             daemon: self.daemon,
             work: self.work.clone(),
             last: None,

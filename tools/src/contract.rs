@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    discover::Index,
+    discover::{Index, Lens},
     system::{desktop::Desk, journal::Step},
 };
 
@@ -369,13 +369,17 @@ impl Output {
     }
 }
 
-/// How searches for tools are cut; from the config.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How searches for tools are cut and what they see.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// Tools that one search loads unless it asks for another number.
     pub top_k: usize,
     /// How well a tool must fit, 0 to 1.
     pub min_score: f32,
+    /// Whether what a search finds is loaded at once. Else it is only named, and the name must be asked for.
+    pub auto_load: bool,
+    /// What this request sees.
+    pub lens: Arc<Lens>,
 }
 
 impl Default for Search {
@@ -383,6 +387,8 @@ impl Default for Search {
         Search {
             top_k: 3,
             min_score: crate::discover::MIN_SCORE,
+            auto_load: true,
+            lens: Arc::default(),
         }
     }
 }

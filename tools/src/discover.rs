@@ -1,6 +1,7 @@
 //! The discovery index: the right tool for what was said, misheard words included.
 
 pub mod learned;
+mod lens;
 mod mix;
 mod near;
 mod rank;
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 
 use crate::contract::Entry;
 use learned::Learned;
+pub use lens::Lens;
 use mix::Fit;
 pub use mix::Weights;
 

@@ -5,6 +5,7 @@ pub mod stamp;
 pub mod watch;
 pub mod journal;
 pub mod ledger;
+pub mod health;
 pub mod plain;
 pub mod speech;
 pub mod heard;

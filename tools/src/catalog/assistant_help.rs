@@ -56,7 +56,7 @@ impl Tool for This {
         if chosen.is_empty() {
             // A person takes what is named here for an answer; a model would only have looked on.
             let enough = ctx.search.min_score.max(SHOW_SCORE);
-            let hits = ctx.index.search(&topic, None, SPOKEN, enough);
+            let hits = ctx.search.lens.search(&ctx.index, &topic, None, SPOKEN, enough);
             chosen = hits
                 .iter()
                 .filter_map(|hit| docs.iter().find(|doc| doc.name == hit.name))

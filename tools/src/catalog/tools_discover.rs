@@ -1,4 +1,7 @@
-//! `tools.discover`: finds tools that are not in the prompt yet and loads them in the same step.
+//! `tools.discover`: finds tools that are not in the prompt yet and loads them in the same step, unless the person turned
+//! that off: then it names what it found, and loads what is asked for by its whole name.
+
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,10 +9,15 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
-    discover::Index,
+    discover::{Index, Tier},
+    system::plain,
 };
 
 const MAX_TOP_K: u32 = 10;
+/// Searches in one call; more is no request of a person.
+const MAX_QUERIES: usize = 5;
+/// Tools that one call loads at most: the largest domain, and a limit to what a stranger's domain costs.
+const MAX_LOADED: usize = 20;
 
 /// Finds tools.
 pub struct This;
@@ -18,7 +26,7 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// What should be done, in a few words
+    /// What should be done, in a few words; several with ; between
     query: String,
     /// Domain of the catalogue, if known
     domain: Option<String>,
@@ -44,37 +52,68 @@ impl Tool for This {
         "Before a catalogue tool whose arguments are not shown; once for each capability.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let top_k = args
-            .top_k
-            .map_or(ctx.search.top_k, |k| k.clamp(1, MAX_TOP_K) as usize);
-        let index = &ctx.index;
+        let (index, search) = (&ctx.index, &ctx.search);
         let domain = args.domain.as_deref().map(str::trim).filter(|d| !d.is_empty());
-        let mut names: Vec<String> = index
-            .search(&args.query, domain, index.docs().len(), ctx.search.min_score)
-            .into_iter()
-            .map(|hit| hit.name)
-            .filter(|name| !is_core(name))
-            .collect();
-        // Nothing asked but a domain: the whole of it.
-        if names.is_empty() && args.query.trim().is_empty() {
-            let docs = index.docs().iter().filter(|d| domain == Some(d.domain()));
-            names.extend(docs.map(|d| d.name.clone()).filter(|name| !is_core(name)));
+        let top_k = args.top_k.map(|k| k.clamp(1, MAX_TOP_K) as usize);
+        let queries: Vec<&str> = args.query.split([';', '\n']).map(str::trim).collect();
+        let (mut names, mut load, mut without): (Vec<String>, Vec<String>, Vec<&str>) = Default::default();
+        for query in queries.into_iter().filter(|q| !q.is_empty()).take(MAX_QUERIES) {
+            let hits = search
+                .lens
+                .search(index, query, domain, index.docs().len(), search.min_score);
+            let hits = hits.into_iter().filter(|hit| !is_core(&hit.name));
+            let before = names.len();
+            for hit in hits.take(top_k.unwrap_or(search.top_k)) {
+                if search.auto_load || hit.tier == Tier::Exact {
+                    load.push(hit.name.clone());
+                }
+                names.push(hit.name);
+            }
+            if names.len() == before {
+                without.push(query);
+            }
         }
-        names.truncate(top_k);
+        // Nothing asked but a domain: the whole of it.
+        if args.query.trim().is_empty() {
+            let docs = index.docs().iter().filter(|d| domain == Some(d.domain()));
+            let docs = docs.filter(|d| !is_core(&d.name) && !search.lens.hidden.contains(&d.name));
+            names.extend(docs.map(|d| d.name.clone()).take(top_k.unwrap_or(MAX_LOADED)));
+            if search.auto_load {
+                load.clone_from(&names);
+            }
+        }
+        for list in [&mut names, &mut load] {
+            let mut seen = BTreeSet::new();
+            list.retain(|name| seen.insert(name.clone()));
+            list.truncate(MAX_LOADED);
+        }
         if names.is_empty() {
             return Err(ToolError::tell(format!(
                 "No tool fits that. There are tools for {}. If none of these can help, say so.",
                 domains(index)
             )));
         }
-        let found: Vec<_> = index
-            .docs()
+        let found: Vec<_> = names
             .iter()
-            .filter(|d| names.contains(&d.name))
+            .filter_map(|name| index.docs().iter().find(|d| d.name == *name))
             .map(|d| json!({"name": d.name, "summary": d.summary}))
             .collect();
-        let mut output = Output::new(format!("Loaded: {}.", names.join(", ")), json!({"tools": found}));
-        output.load = names;
+        let mut say = match load.is_empty() {
+            true => format!("Found: {}. To load one, ask for its name.", names.join(", ")),
+            false => format!("Loaded: {}.", load.join(", ")),
+        };
+        let mut data = json!({"tools": found});
+        if load.is_empty() {
+            data["next"] =
+                json!("Call tools.discover with the name of one of these as the query to load it.");
+        }
+        if !without.is_empty() {
+            let without: Vec<String> = without.iter().map(|query| plain::one_line(query, 60)).collect();
+            say.push_str(&format!(" Nothing fits {}.", plain::listed(&without, "or")));
+            data["nothing_fits"] = json!(without);
+        }
+        let mut output = Output::new(say, data);
+        output.load = load;
         Ok(output)
     }
 }
@@ -120,6 +159,86 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(one.load.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn several_are_found_in_one_call_by_words_and_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        let find = async |query: &str| {
+            let args = json!({"query": query, "top_k": 1});
+            run("tools.discover", args, &ctx).await.unwrap()
+        };
+        let both = find("set a timer; take a note").await;
+        assert_eq!(both.load, ["timers.set", "notes.create"]);
+        assert_eq!(
+            find("mail.send;media.pause").await.load,
+            ["mail.send", "media.pause"]
+        );
+        assert_eq!(find("timers.set; start a timer").await.load, ["timers.set"]);
+        let one = find("set a timer; order a pizza with anchovies").await;
+        assert_eq!(one.load, ["timers.set"]);
+        assert_eq!(one.data["nothing_fits"], json!(["order a pizza with anchovies"]));
+        let many = find(&"set a timer; ".repeat(1000)).await;
+        assert_eq!(many.load, ["timers.set"]);
+    }
+
+    #[tokio::test]
+    async fn a_domain_alone_is_found_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        let args = json!({"query": " ", "domain": "mail"});
+        let mail = run("tools.discover", args, &ctx).await.unwrap();
+        let all = ctx
+            .index
+            .docs()
+            .iter()
+            .filter(|d| d.domain() == "mail" && !is_core(&d.name));
+        assert_eq!(mail.load.len(), all.count());
+    }
+
+    #[tokio::test]
+    async fn without_auto_load_a_search_names_and_a_name_loads() {
+        let home = tempfile::tempdir().unwrap();
+        let mut ctx = ctx(home.path());
+        ctx.search.auto_load = false;
+        let found = run("tools.discover", json!({"query": "set a timer"}), &ctx)
+            .await
+            .unwrap();
+        assert!(
+            found.load.is_empty() && found.say.starts_with("Found: timers.set"),
+            "{}",
+            found.say
+        );
+        let loaded = run("tools.discover", json!({"query": "timers.set"}), &ctx)
+            .await
+            .unwrap();
+        assert_eq!(loaded.load, ["timers.set"]);
+        let whole = run("tools.discover", json!({"query": "", "domain": "timers"}), &ctx)
+            .await
+            .unwrap();
+        assert!(whole.load.is_empty() && whole.data["tools"].as_array().unwrap().len() > 3);
+    }
+
+    #[tokio::test]
+    async fn what_is_hidden_from_the_request_is_not_found() {
+        let home = tempfile::tempdir().unwrap();
+        let mut ctx = ctx(home.path());
+        ctx.search.lens = std::sync::Arc::new(crate::discover::Lens {
+            hidden: ["timers.set".to_owned()].into(),
+            ..Default::default()
+        });
+        for args in [
+            json!({"query": "timers.set"}),
+            json!({"query": "set a timer"}),
+            json!({"query": "", "domain": "timers"}),
+        ] {
+            let load = run("tools.discover", args.clone(), &ctx).await.map(|o| o.load);
+            assert!(
+                !load.unwrap_or_default().contains(&"timers.set".to_owned()),
+                "{args}"
+            );
+        }
     }
 
     #[tokio::test]
