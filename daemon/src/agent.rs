@@ -6,123 +6,22 @@
 pub mod conversation;
 pub mod grammar;
 pub mod ground;
+pub mod rules;
+mod step;
 pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
 use serde_json::Value;
 
 use conversation::{Conversation, Exchange};
-use toolbox::{Loading, Toolbox};
+use rules::{Asked, Phase};
+pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step};
+use toolbox::{Loaded, Loading, Toolbox};
 use tools::discover::Match;
-
-/// What moves a turn on.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// The person said or typed something; opens a turn.
-    Said {
-        /// The words.
-        text: String,
-        /// Date, time and place for the user turn; never part of the static prefix.
-        context: String,
-    },
-    /// The model wrote something.
-    Generated(String),
-    /// A tool call came to an end.
-    Did {
-        /// The call.
-        call: Call,
-        /// How it ended.
-        outcome: Outcome,
-    },
-}
-
-/// What to do next.
-#[derive(Debug, Clone)]
-pub enum Step {
-    /// Ask the model.
-    Generate(Ask),
-    /// Run a tool, through `act`.
-    Call(Call),
-    /// Say this; the turn is over.
-    Reply(Reply),
-}
-
-/// A prompt with the grammar of its answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    /// The whole prompt.
-    pub prompt: Vec<Piece>,
-    /// How many leading pieces are the static prefix.
-    pub static_len: usize,
-    /// Calls of which one must be made, each with what the index says for it. Empty leaves the choice to the model.
-    pub openings: Vec<Opening>,
-    /// GBNF of the whole answer where there are no openings.
-    pub grammar: Option<String>,
-}
-
-/// How a call may begin.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Opening {
-    /// Up to the arguments.
-    pub text: String,
-    /// What the index says for it: a logarithm, on top of the model's own.
-    pub prior: f32,
-    /// GBNF of the rest.
-    pub grammar: String,
-}
-
-/// A tool call that the model decided on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    /// `domain.verb`; known to the toolbox.
-    pub name: String,
-    /// An object; not yet checked against the tool's own type.
-    pub arguments: Value,
-}
-
-/// How a tool call ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// It worked.
-    Done(tools::Output),
-    /// It could not, and the model may try again or the person can help.
-    Tell(String),
-    /// The same, with words of others in it.
-    TellOthers(String),
-    /// The arguments do not fit the schema; only the model can mend that.
-    Misfit(String),
-    /// It could not, and nobody in the conversation can mend it. The sentence is for the person.
-    Broken(String),
-    /// The person was asked and said no.
-    Declined,
-    /// The person would have to be asked and nobody is there.
-    NeedsConfirmation(String),
-}
-
-/// The answer that ends a turn.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// What the person hears.
-    pub text: String,
-    /// How the turn ended, for exit codes and status lines.
-    pub end: Ending,
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Answered or done.
-    Done,
-    /// Could not.
-    CouldNot,
-    /// A confirmation was needed and not given.
-    NeedsConfirmation,
-}
 
 /// The knobs, all from the config.
 #[derive(Debug, Clone)]
@@ -167,10 +66,7 @@ pub enum Answer {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            loading: Loading {
-                lazy: true,
-                ..Loading::default()
-            },
+            loading: Loading::default(),
             placement: Placement::Tail,
             catalog_summaries: false,
             catalog_tokens: Some(CATALOG_TOKENS),
@@ -218,6 +114,20 @@ pub struct Agent {
     turn: Turn,
     /// The last answer as it was heard; the conversation may keep less of it.
     last: Option<tools::Answered>,
+    /// What was loaded before this conversation and is loaded again with its first words.
+    kept: Vec<Loaded>,
+    found: Found,
+}
+
+/// What finding tools cost in a turn, in tokens of the prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Schemas loaded ahead, from the person's words.
+    pub ahead: u32,
+    /// Schemas loaded because the model asked for them.
+    pub later: u32,
+    /// Whether what the model wrote last was spent on finding a tool.
+    pub searching: bool,
 }
 
 /// What a turn has used up so far.
@@ -256,13 +166,15 @@ impl Agent {
             talk,
             turn: Turn::default(),
             last: None,
+            kept: Vec::new(),
+            found: Found::default(),
         }
     }
 
     /// The next step.
     pub fn step(&mut self, input: Input) -> Step {
         match input {
-            Input::Said { text, context } => self.said(text, context),
+            Input::Said { text, context, asked } => self.said(text, context, asked),
             Input::Generated(text) => self.generated(&text),
             Input::Did { call, outcome } => self.came_back(&call, outcome),
         }
@@ -283,15 +195,49 @@ impl Agent {
         self.talk.said()
     }
 
+    /// What finding tools has cost in this turn.
+    pub fn found(&self) -> Found {
+        self.found
+    }
+
+    /// Tells how many tokens the schemas take.
+    pub fn counted(&mut self, tokens: &BTreeMap<String, u32>) {
+        self.toolbox.counted(tokens);
+    }
+
+    /// Loads with the next words what was loaded before a restart.
+    pub fn restore(&mut self, kept: Vec<Loaded>) {
+        self.kept = kept;
+    }
+
+    /// What is loaded now, or will be with the next words.
+    pub fn loaded(&self) -> Vec<Loaded> {
+        let mut all = self.kept.clone();
+        all.extend(self.toolbox.loaded().iter().cloned());
+        all
+    }
+
     /// The tools that this agent knows.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
+    }
+
+    /// Forgets the conversation. What was discovered in it stays loaded for the next one where the person wants that.
+    pub fn part(&mut self) {
+        let kept = if self.toolbox.keeps() {
+            self.loaded()
+        } else {
+            Vec::new()
+        };
+        self.forget();
+        self.kept = kept;
     }
 
     /// Forgets the conversation and unloads what was discovered.
     pub fn forget(&mut self) {
         self.talk = Conversation::default();
         self.toolbox.unload_all();
+        self.kept.clear();
         self.turn = Turn::default();
         self.last = None;
     }
@@ -356,30 +302,68 @@ impl Agent {
             .pieces
     }
 
-    fn said(&mut self, text: String, context: String) -> Step {
+    fn said(&mut self, text: String, context: String, asked: Asked) -> Step {
         self.settle();
+        self.found = Found::default();
+        let stale = self.toolbox.ask(asked, self.tainted());
+        self.unload(&stale);
+        let mut discovered = self.take_up();
+        if let Some(best) = self.toolbox.forbidden_best(&text)
+            && best.score >= self.settings.act_score
+        {
+            tracing::info!(tool = best.name, "kept back by a rule");
+            self.open(text, context, discovered);
+            return self.reply(words::not_allowed(), Ending::CouldNot);
+        }
         let fit = self.toolbox.rank(&text);
         let sure = fit
             .first()
             .is_some_and(|best| best.score >= self.settings.act_score);
         let scores: Vec<(String, f32)> = fit.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
-        let discovered = self.pre_discover(fit);
+        let before = self.toolbox.loaded_tokens();
+        discovered.extend(self.pre_discover(fit));
+        self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
+        let crowded = self.toolbox.make_room();
+        self.unload(&crowded);
+        discovered.retain(|card| !crowded.contains(&card.name));
         // Only when the tool that fits best can be called now: else the model would have to take a wrong one.
-        let loaded = |(name, _): &(String, f32)| self.toolbox.is_loaded(name);
+        let callable = |(name, _): &(String, f32)| {
+            self.toolbox.is_loaded(name) && !self.toolbox.forbids(Phase::Active, name)
+        };
         let must_call = match scores.first() {
-            Some(best) if sure && loaded(best) => scores.into_iter().filter(loaded).collect(),
+            Some(best) if sure && callable(best) => scores.into_iter().filter(callable).collect(),
             _ => Vec::new(),
         };
-        self.turn = Turn {
-            must_call,
-            ..Turn::default()
-        };
+        self.open(text, context, discovered);
+        self.turn.must_call = must_call;
+        Step::Generate(self.ask())
+    }
+
+    fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
+        self.turn = Turn::default();
         self.talk.open(Exchange::new(Message::User {
             text,
             context,
             discovered,
         }));
-        Step::Generate(self.ask())
+    }
+
+    /// Loads again what was loaded before this conversation.
+    fn take_up(&mut self) -> Vec<prompts::Card> {
+        let kept = std::mem::take(&mut self.kept);
+        let cards = self.load(kept.iter().map(|one| one.name.clone()).collect());
+        for one in kept {
+            self.toolbox.used(&one.name, one.used);
+        }
+        cards
+    }
+
+    /// Takes schemas out of the messages that showed them.
+    fn unload(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            tracing::debug!(?names, "unloaded");
+            self.talk.unload(names);
+        }
     }
 
     /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
@@ -405,6 +389,7 @@ impl Agent {
     }
 
     fn generated(&mut self, text: &str) -> Step {
+        self.found.searching = false;
         match self.renderer.dialect().parse(text) {
             Ok(Parsed::Text(words)) => self.answered(&words),
             Ok(Parsed::Call { name, arguments }) => {
@@ -443,7 +428,13 @@ impl Agent {
             self.turn.stumbled = true;
             return self.mistake(call, note);
         };
+        // The grammar does not let such a name through; what decides is not left to a grammar.
+        if self.toolbox.forbids(Phase::Active, entry.name) {
+            tracing::info!(tool = entry.name, "kept back by a rule");
+            return self.reply(words::not_allowed(), Ending::CouldNot);
+        }
         if entry.name == toolbox::DISCOVER {
+            self.found.searching = true;
             return self.discovers(call);
         }
         if !self.toolbox.is_loaded(entry.name) {
@@ -464,6 +455,7 @@ impl Agent {
             );
         }
         self.turn.calls += 1;
+        self.toolbox.touch(&call.name);
         Step::Call(call)
     }
 
@@ -497,7 +489,11 @@ impl Agent {
             let note = format!("{} does not fit what the person asked for.", call.name);
             return self.mistake(call, note);
         }
-        let cards = self.load(vec![call.name.clone()]);
+        let cards = self.load_later(vec![call.name.clone()]);
+        if !self.toolbox.is_loaded(&call.name) {
+            return self.reply(words::not_allowed(), Ending::CouldNot);
+        }
+        self.found.searching = true;
         self.turn.mistakes += 1;
         if self.turn.mistakes > MAX_MISTAKES {
             return self.give_up();
@@ -531,7 +527,7 @@ impl Agent {
 
     fn done(&mut self, call: &Call, output: tools::Output) -> Step {
         let untrusted = output.untrusted || self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
-        let cards = self.load(output.load.clone());
+        let cards = self.load_later(output.load.clone());
         let content = cap(&output.data.to_string(), MAX_RESULT);
         self.note(call.clone(), content, untrusted, cards);
         self.turn.told = None;
@@ -621,6 +617,10 @@ impl Agent {
             untrusted,
             discovered,
         });
+        if untrusted {
+            // Rules may hold only from now on.
+            self.toolbox.taint(true);
+        }
     }
 
     /// Loads schemas. With placement `System` they stand in section 3, so the message that found them carries none.
@@ -630,6 +630,14 @@ impl Agent {
             Placement::Tail => cards,
             Placement::System => Vec::new(),
         }
+    }
+
+    /// The same for what the model asked for.
+    fn load_later(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
+        let before = self.toolbox.loaded_tokens();
+        let cards = self.load(names);
+        self.found.later += self.toolbox.loaded_tokens().saturating_sub(before);
+        cards
     }
 
     /// With placement `Tail` a schema lives in the message that found it: what no message shows is not loaded.

@@ -13,11 +13,13 @@ pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
 pub use values::{
     AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, SearchUrl, ServerUrl,
-    SmtpUrl, Weights,
+    SmtpUrl, ToolPattern, Weights,
 };
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::agent::rules;
 
 /// A section: documented keys, each with its default.
 macro_rules! section {
@@ -192,9 +194,41 @@ section! {
         /// How many tools one request may use.
         #[schemars(range(min = 1, max = 20))]
         max_calls: u32 = 3,
+        /// Whether a search loads what it finds; false makes that two steps, a search and then a name.
+        auto_load: bool = true,
+        /// How long tools that were found stay loaded: "session" until the conversation is over, "context" until they are
+        /// unloaded, across restarts, too.
+        storage: Storage = Storage::Session,
+        /// With "session", a tool is unloaded after this long without being used; "0s" leaves that to the end of the conversation.
+        ttl: Period = Period::minutes(30),
+        /// Tokens that the tools found so far may take together; over that those are unloaded that were not used for
+        /// longest; 0 means that there is no limit.
+        #[schemars(range(min = 0, max = 1_048_576))]
+        loaded_tokens: u32 = 1500,
+        /// How many searches of a conversation are remembered.
+        #[schemars(range(min = 0, max = 10_000))]
+        searches: u32 = 32,
+        /// Which tools a request may not use. Each is a table of its own that begins with [[tools.rules]].
+        #[schemars(length(max = 100))]
+        rules: Vec<ToolRule> = Vec::new(),
         /// How many searches for tools one request may make.
         #[schemars(range(min = 0, max = 3))]
         max_discover: u32 = 3,
+    }
+}
+
+section! {
+    /// Keeps tools from requests. When it cannot be told whether it holds, it does.
+    ToolRule {
+        /// The tools: their names, "mail.*" for a whole domain, "*" for all.
+        #[schemars(length(max = 200))]
+        deny: Vec<ToolPattern> = Vec::new(),
+        /// When: always, for spoken or for typed requests, while words of others are in the conversation, or while the screen
+        /// is locked.
+        when: RuleWhen = RuleWhen::Always,
+        /// Where: when tools are searched, when they are loaded, when they are called; an empty list means all three.
+        #[schemars(length(max = 3))]
+        phases: Vec<RulePhase> = Vec::new(),
     }
 }
 
@@ -560,6 +594,63 @@ pub enum Discovered {
 pub enum Loading {
     Lazy,
     Eager,
+}
+
+/// How long tools stay loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Storage {
+    Session,
+    Context,
+}
+
+/// When a rule holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain them")]
+pub enum RuleWhen {
+    Always,
+    Voice,
+    Typed,
+    Tainted,
+    Locked,
+}
+
+/// Where a rule holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain them")]
+pub enum RulePhase {
+    Search,
+    Load,
+    Active,
+}
+
+impl Tools {
+    /// The rules, as the agent takes them.
+    pub fn rules(&self) -> rules::Rules {
+        let phase = |phase: &RulePhase| match phase {
+            RulePhase::Search => rules::Phase::Search,
+            RulePhase::Load => rules::Phase::Load,
+            RulePhase::Active => rules::Phase::Active,
+        };
+        let rule = |rule: &ToolRule| rules::Rule {
+            tools: rule.deny.iter().map(|tool| tool.as_str().to_owned()).collect(),
+            phases: match &rule.phases[..] {
+                [] => vec![rules::Phase::Search, rules::Phase::Load, rules::Phase::Active],
+                phases => phases.iter().map(phase).collect(),
+            },
+            when: match rule.when {
+                RuleWhen::Always => rules::When::Always,
+                RuleWhen::Voice => rules::When::Voice,
+                RuleWhen::Typed => rules::When::Typed,
+                RuleWhen::Tainted => rules::When::Tainted,
+                RuleWhen::Locked => rules::When::Locked,
+            },
+        };
+        rules::Rules(self.rules.iter().map(rule).collect())
+    }
 }
 
 /// Who words the answer.

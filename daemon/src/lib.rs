@@ -12,6 +12,7 @@ pub mod reply;
 pub mod report;
 pub mod trace;
 pub mod room;
+pub mod shelf;
 pub mod run;
 pub mod status;
 pub mod ring;

@@ -21,6 +21,9 @@ pub struct Report {
     pub steps: u32,
     /// Tokens over all steps.
     pub tokens: Tokens,
+    /// What lazy loading of tools saved, once the model's tokenizer has counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub savings: Option<Savings>,
     /// Milliseconds.
     pub ms: Times,
     /// How the turn ended: `done`, `could_not`, `needs_confirmation`.
@@ -51,6 +54,51 @@ pub struct Tokens {
     pub generated: u32,
 }
 
+/// What it saved not to show the model every tool, in tokens by the model's own tokenizer: of a turn, or of all turns since
+/// the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Savings {
+    /// The static prefix if every schema stood in it.
+    pub eager: u64,
+    /// The static prefix as it is.
+    pub prefix: u64,
+    /// Schemas that this turn added.
+    pub marginal: u64,
+    /// Schemas added so far that stand in the prompt at the end of the turn.
+    pub loaded: u64,
+    /// What finding tools cost besides their schemas: calls of `tools.discover` and of tools not yet loaded, and what came back.
+    pub discovery: u64,
+    /// Prompt tokens that the KV cache had already.
+    pub reused: u64,
+    /// Tokens that the window did not have to hold: `eager - prefix - loaded - discovery`. Less than zero when it did not pay.
+    pub net: i64,
+}
+
+impl Savings {
+    /// Adds those of another turn.
+    pub fn add(&mut self, turn: &Savings) {
+        self.eager += turn.eager;
+        self.prefix += turn.prefix;
+        self.marginal += turn.marginal;
+        self.loaded += turn.loaded;
+        self.discovery += turn.discovery;
+        self.reused += turn.reused;
+        self.net += turn.net;
+    }
+
+    /// One line for people.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} tokens instead of {}: {} from the start, {} for tools found, {} for finding them",
+            self.prefix + self.loaded + self.discovery,
+            self.eager,
+            self.prefix,
+            self.loaded,
+            self.discovery
+        )
+    }
+}
+
 /// Milliseconds of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
@@ -72,6 +120,7 @@ impl Default for Report {
             calls: Vec::new(),
             steps: 0,
             tokens: Tokens::default(),
+            savings: None,
             ms: Times::default(),
             end: Ending::CouldNot,
         }

@@ -1,5 +1,7 @@
 //! Everything a turn needs, held in one place: engines, agent, clock, folders, limits.
 
+mod accounts;
+
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
@@ -13,15 +15,20 @@ use models::{
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{Renderer, Template, words};
-use tools::{Ctx, Dirs, Entry, Journal, discover::Index, system::desktop::Desk};
+use tools::{
+    Ctx, Dirs, Entry, Journal,
+    discover::Index,
+    system::{desktop::Desk, health::Health},
+};
 
 use crate::{
     agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
     listen::Speech,
     report::Report,
-    ring,
+    ring, shelf,
     trace::Trace,
 };
+use accounts::{Sizes, Spending};
 
 /// Everything a turn needs.
 pub struct Room {
@@ -33,6 +40,10 @@ pub struct Room {
     info: Option<ModelInfo>,
     prepared: Option<(Option<u32>, u64)>,
     pinned: Option<Clock>,
+    health: Health,
+    /// What the static prefix takes, once it has been counted.
+    sizes: Option<Sizes>,
+    spending: Spending,
 }
 
 /// What a room is made of, besides its engines.
@@ -131,6 +142,7 @@ impl Room {
     /// A room with nothing loaded yet.
     pub fn new(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts) -> Room {
         let index = Arc::new(Index::of(parts.tools));
+        let health = Health::at(&parts.dirs.state);
         Room {
             llm,
             stt,
@@ -140,6 +152,9 @@ impl Room {
             info: None,
             prepared: None,
             pinned: None,
+            health,
+            sizes: None,
+            spending: Spending::default(),
         }
     }
 
@@ -150,7 +165,11 @@ impl Room {
     pub async fn ready(&mut self) -> Result<Option<Prepared>, EngineError> {
         if self.agent.is_none() {
             let info = self.llm.info().await?;
-            self.agent = Some(self.parts.agent(&info, &self.index));
+            let mut agent = self.parts.agent(&info, &self.index);
+            if agent.toolbox().keeps() {
+                agent.restore(shelf::read(&self.parts.dirs.state));
+            }
+            self.agent = Some(agent);
             self.info = Some(info);
         }
         let agent = self.agent()?;
@@ -186,7 +205,26 @@ impl Room {
         Ctx {
             now: self.now(),
             last: self.agent.as_ref().and_then(Agent::last),
+            search: self.search(),
             ..self.parts.ctx(&self.index)
+        }
+    }
+
+    /// The tools that are loaded, for who wants to look.
+    pub fn loaded(&self) -> Vec<String> {
+        let loaded = self.agent.as_ref().map_or_else(Vec::new, Agent::loaded);
+        loaded.into_iter().map(|one| one.name).collect()
+    }
+
+    /// How tools are searched in this request.
+    fn search(&self) -> tools::Search {
+        let lens = self
+            .agent
+            .as_ref()
+            .map(|agent| Arc::clone(agent.toolbox().lens()));
+        tools::Search {
+            lens: lens.unwrap_or_default(),
+            ..self.parts.search.clone()
         }
     }
 
@@ -325,11 +363,19 @@ impl Room {
         }
     }
 
-    /// Forgets the conversation.
+    /// Forgets the conversation because it is over.
+    pub fn part(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            agent.part();
+        }
+    }
+
+    /// Forgets the conversation and the tools that were found, on disk, too.
     pub fn forget(&mut self) {
         if let Some(agent) = &mut self.agent {
             agent.forget();
         }
+        shelf::clear(&self.parts.dirs.state);
     }
 
     /// Turns an engine's failure into the sentence that ends the turn, and closes the turn.
@@ -405,6 +451,12 @@ pub fn pieces(pieces: Vec<prompts::Piece>) -> Vec<Piece> {
             special: p.special,
         })
         .collect()
+}
+
+/// Pieces as one text, to be counted.
+pub fn joined(parts: Vec<prompts::Piece>) -> Piece {
+    let text = parts.into_iter().map(|p| p.text).collect();
+    Piece { text, special: true }
 }
 
 /// An opening as the engine takes it.

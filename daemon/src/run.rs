@@ -8,10 +8,7 @@ use std::{
     io::IsTerminal as _,
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{
-        Arc, Mutex as StdMutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex as StdMutex},
     time::{Duration, Instant},
 };
 
@@ -33,7 +30,7 @@ use crate::{
     bus,
     listen::Utterance,
     reply::{Happening, State, say_aside},
-    report::{Report, Tokens},
+    report::{Report, Savings, Tokens},
     ring,
     room::{Clock, Parts, Room},
     status::{Engines, Status},
@@ -161,8 +158,8 @@ pub struct Daemon {
     preparing: Option<JoinHandle<()>>,
     /// Evaluates the conversation between turns.
     warming: Option<JoinHandle<()>>,
-    /// The next turn begins a new conversation.
-    forget: Arc<AtomicBool>,
+    /// How the next turn begins, when it begins a new conversation.
+    forget: Arc<StdMutex<Option<Forget>>>,
     questions: Arc<StdMutex<Questions>>,
     /// Everybody who is told what rings, and what is noticed.
     clients: BTreeMap<u64, mpsc::Sender<Happening>>,
@@ -172,9 +169,21 @@ pub struct Daemon {
     last_turn: Instant,
     turns: u64,
     tokens: Tokens,
+    savings: Savings,
+    /// The tools that were loaded when the room was last free.
+    loaded: Vec<String>,
     prefix: Option<Prepared>,
     /// The last turn that was evaluated ahead, and the process that holds it; 0 is the static prefix.
     warm: Option<(u64, Option<u32>)>,
+}
+
+/// What goes when a new conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Forget {
+    /// What was said.
+    Talk,
+    /// What was said and what was found.
+    All,
 }
 
 /// The turn that is running.
@@ -211,6 +220,8 @@ impl Daemon {
             last_turn: Instant::now(),
             turns: 0,
             tokens: Tokens::default(),
+            savings: Savings::default(),
+            loaded: Vec::new(),
             prefix: None,
             warm: None,
         }
@@ -228,7 +239,7 @@ impl Daemon {
                 Event::Ended { number, report } => self.ended(number, &report),
                 Event::Cancel { client, done } => self.cancel(client, done),
                 Event::Confirm { client, id, yes } => self.confirm(client, id, yes),
-                Event::Forget => self.forget(),
+                Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
                 Event::Ready(prepared) => {
@@ -296,7 +307,7 @@ impl Daemon {
             warming.abort();
         }
         if self.last_turn.elapsed() > CONVERSATION {
-            self.forget();
+            self.forget(Forget::Talk);
         }
         self.begun += 1;
         let (number, client) = (self.begun, asking.client);
@@ -323,7 +334,7 @@ impl Daemon {
             let outcome = outcome.unwrap_or_else(|_| {
                 tracing::error!("a turn panicked");
                 // What the conversation is like after a panic, nobody knows.
-                forget.store(true, Ordering::Relaxed);
+                *lock(&forget) = Some(Forget::All);
                 Ok(panicked(&asking.text))
             });
             let report = outcome.as_ref().cloned().unwrap_or_default();
@@ -344,6 +355,9 @@ impl Daemon {
         self.tokens.prompt += report.tokens.prompt;
         self.tokens.cached += report.tokens.cached;
         self.tokens.generated += report.tokens.generated;
+        if let Some(savings) = &report.savings {
+            self.savings.add(savings);
+        }
         tracing::info!(
             steps = report.steps,
             calls = report.calls.len(),
@@ -419,8 +433,9 @@ impl Daemon {
     }
 
     /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.
-    fn forget(&mut self) {
-        self.forget.store(true, Ordering::Relaxed);
+    fn forget(&mut self, what: Forget) {
+        let mut forget = lock(&self.forget);
+        *forget = (*forget).max(Some(what));
     }
 
     /// Tells every client what happens beside the turns, and the daemon's own terminal.
@@ -464,8 +479,12 @@ impl Daemon {
         });
     }
 
-    fn status(&self) -> String {
-        let info = self.room.try_lock().ok().and_then(|r| r.info().cloned());
+    fn status(&mut self) -> String {
+        let mut info = None;
+        if let Ok(room) = self.room.try_lock() {
+            info = room.info().cloned();
+            self.loaded = room.loaded();
+        }
         let status = Status {
             state: lock(&self.state).name().to_owned(),
             pid: std::process::id(),
@@ -473,6 +492,8 @@ impl Daemon {
             waiting: self.waiting.len(),
             turns: self.turns,
             tokens: self.tokens,
+            savings: self.savings,
+            loaded: self.loaded.clone(),
             prefix: self.prefix,
             problems: self.notices.all(),
             warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
@@ -485,7 +506,7 @@ impl Daemon {
 /// One turn for a client, on the shared room. A pinned clock holds for this turn only.
 async fn one_turn(
     room: &Mutex<Room>,
-    forget: &AtomicBool,
+    forget: &StdMutex<Option<Forget>>,
     asking: &Asking,
     front: &mut BusFront,
 ) -> Result<Report, String> {
@@ -502,8 +523,11 @@ async fn one_turn(
         .transpose()
         .map_err(|e| format!("{e:#}"))?;
     let mut room = room.lock().await;
-    if forget.swap(false, Ordering::Relaxed) {
-        room.forget();
+    let what = lock(forget).take();
+    match what {
+        Some(Forget::All) => room.forget(),
+        Some(Forget::Talk) => room.part(),
+        None => {}
     }
     room.pin(pinned);
     Ok(turn(&mut room, utterance, front).await)

@@ -8,7 +8,7 @@ use models::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::report::Tokens;
+use crate::report::{Savings, Tokens};
 
 /// The engines of a daemon, asked without waiting for a turn.
 pub struct Engines {
@@ -35,6 +35,12 @@ pub struct Status {
     pub turns: u64,
     /// Tokens over all turns.
     pub tokens: Tokens,
+    /// What lazy loading of tools saved over all turns.
+    #[serde(default)]
+    pub savings: Savings,
+    /// Tools that were found and are loaded now.
+    #[serde(default)]
+    pub loaded: Vec<String>,
     /// The loaded model's name and what it runs on; empty until it is loaded.
     pub model: String,
     /// What the model runs on.
@@ -92,10 +98,17 @@ impl Status {
         } else {
             format!(" {} on {}", self.model, self.device)
         };
+        let mut savings = match self.savings.eager {
+            0 => String::new(),
+            _ => format!("\ntools: {}", self.savings.summary()),
+        };
+        if !self.loaded.is_empty() {
+            savings.push_str(&format!("\nfound: {}", self.loaded.join(", ")));
+        }
         let problems: String = self.problems.iter().map(|text| format!("\n! {text}")).collect();
         format!(
             "{}, process {}, up {} s, {} MiB, {} turns\nllm{model}: {}, {} restarts\nstt: {}, {} restarts\n\
-             tokens: {} of {} prompt tokens cached, {} written{problems}",
+             tokens: {} of {} prompt tokens cached, {} written{savings}{problems}",
             self.state,
             self.pid,
             self.uptime_s,

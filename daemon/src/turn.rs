@@ -31,6 +31,8 @@ pub async fn turn(room: &mut Room, utterance: Utterance, front: &mut dyn Front) 
     });
     front.show(&Happening::State { state: State::Idle });
     report.finish(reply, started.elapsed());
+    // The person has the answer; what this takes, nobody waits for.
+    room.settle_accounts(&mut report).await;
     room.keep(&report);
     report
 }
@@ -41,6 +43,7 @@ async fn path(
     front: &mut dyn Front,
     report: &mut Report,
 ) -> Result<Reply, EngineError> {
+    let by_voice = matches!(utterance, Utterance::Speech(_));
     let Some(text) = hear(room, utterance, front, report).await? else {
         return Ok(Reply {
             text: words::nothing_heard(),
@@ -54,7 +57,8 @@ async fn path(
         front.show(&Happening::Prepared { prepared });
     }
     let context = room.context();
-    let mut step = room.agent()?.step(Input::Said { text, context });
+    let asked = room.asked(by_voice).await;
+    let mut step = room.agent()?.step(Input::Said { text, context, asked });
     loop {
         step = match step {
             Step::Generate(ask) => decide(room, ask, front, report).await?,
@@ -113,6 +117,7 @@ async fn decide(
     };
     let generated = room.generate(ask).await?;
     report.generated(&generated.usage, started.elapsed());
+    room.spent(&generated.usage)?;
     front.show(&Happening::Generated {
         text: generated.text.clone(),
         usage: generated.usage,
@@ -141,6 +146,12 @@ async fn carry_out(
     };
     let started = Instant::now();
     let outcome = act(entry, call, around, front).await;
+    match outcome {
+        Outcome::Done(_) => room.fared(entry.name, true).await,
+        Outcome::Broken(_) => room.fared(entry.name, false).await,
+        // The tool could do its part; what it lacked is no fault of its own.
+        _ => {}
+    }
     let (status, result) = outcome_words(&outcome);
     let ms = started.elapsed().as_secs_f32() * 1e3;
     report.called(call, status, result.clone(), ms);

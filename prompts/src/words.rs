@@ -57,6 +57,11 @@ pub fn no_tool() -> String {
     "Sorry, I can't do that.".to_owned()
 }
 
+/// The person's own rules keep the tool from this request.
+pub fn not_allowed() -> String {
+    "Your rules do not allow that now.".to_owned()
+}
+
 /// An engine process died in the middle of a turn.
 pub fn engine_crashed() -> String {
     "Sorry, something went wrong and I had to start over. Please say that again.".to_owned()

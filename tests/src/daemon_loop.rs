@@ -177,7 +177,8 @@ pub fn call(tool: &str, arguments: &str) -> String {
     format!("<tool_call>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}\n</tool_call>")
 }
 
-async fn ask(client: &Connection, text: &str) -> zbus::Result<Report> {
+/// One turn by text.
+pub async fn ask(client: &Connection, text: &str) -> zbus::Result<Report> {
     ask_with(client, text, &[]).await
 }
 

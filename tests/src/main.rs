@@ -16,4 +16,5 @@ mod real;
 mod ringing;
 mod sound;
 mod following;
+mod loading;
 mod tidy;

@@ -145,6 +145,15 @@ impl Conversation {
         }
     }
 
+    /// Takes schemas out of the messages that show them.
+    pub fn unload(&mut self, names: &[String]) {
+        for message in self.turns.iter_mut().flat_map(|t| &mut t.messages) {
+            if let Message::User { discovered, .. } | Message::Result { discovered, .. } = message {
+                discovered.retain(|card| !names.contains(&card.name));
+            }
+        }
+    }
+
     /// Names of the tools whose schemas stand in some message.
     pub fn shown(&self) -> Vec<&str> {
         let mut names = Vec::new();

@@ -9,6 +9,8 @@ use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::I
 
 use super::*;
 
+mod loading;
+
 macro_rules! fake {
     ($name:ident, $tool:literal, $summary:literal, $load:ident, $untrusted:literal, $examples:expr) => {
         struct $name;
@@ -100,10 +102,15 @@ fn plain() -> Agent {
 }
 
 fn say(agent: &mut Agent, text: &str) -> Ask {
-    ask(agent.step(Input::Said {
+    ask(said(agent, text, Asked::default()))
+}
+
+fn said(agent: &mut Agent, text: &str, asked: Asked) -> Step {
+    agent.step(Input::Said {
         text: text.into(),
         context: "Saturday 21 November 2026, 9:30".into(),
-    }))
+        asked,
+    })
 }
 
 fn model(agent: &mut Agent, name: &str, query: &str) -> Step {
@@ -678,6 +685,7 @@ fn the_person_decides_what_is_shown_from_the_start() {
         lazy: true,
         core: vec!["timers.set".into()],
         deferred: vec!["mail.recent".into()],
+        ..Loading::default()
     };
     let agent = agent(Settings {
         loading,

@@ -1,13 +1,19 @@
 //! Which tools there are, which of them the model has seen, and which it may call now.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use prompts::Card;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
     Entry, LoadPolicy,
-    discover::{Index, Match},
+    discover::{Index, Lens, Match},
 };
+
+use super::rules::{Asked, Phase, Rules};
 
 /// The meta-tool that loads others; exempt from the budget of business calls.
 pub const DISCOVER: &str = "tools.discover";
@@ -15,17 +21,35 @@ pub const DISCOVER: &str = "tools.discover";
 /// How many tools a ranking is cut to.
 const WIDE: usize = 10;
 
+/// Tenths of bytes in a token of a schema, until the model's own tokenizer has counted.
+const BYTES_PER_TOKEN: usize = 35;
+
 /// The catalogue of one conversation.
 #[derive(Clone)]
 pub struct Toolbox {
     tools: BTreeMap<&'static str, Known>,
     /// Deferred tools found so far, in the order found.
-    loaded: Vec<&'static str>,
+    loaded: Vec<Loaded>,
     index: Arc<Index>,
+    loading: Loading,
+    /// The request that is being served.
+    asked: Asked,
+    tainted: bool,
+    lens: Arc<Lens>,
+    searches: Arc<Mutex<Searches>>,
+}
+
+/// A deferred tool whose schema the model has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// `domain.verb`.
+    pub name: String,
+    /// When it was found or called last, in seconds since 1970.
+    pub used: i64,
 }
 
 /// How tools are loaded; what the person set goes before what the tool says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loading {
     /// Whether deferred tools stay out of the prompt until discovered.
     pub lazy: bool,
@@ -33,6 +57,55 @@ pub struct Loading {
     pub core: Vec<String>,
     /// Names of tools that are deferred whatever they say. `tools.discover` never is: nothing could be found without it.
     pub deferred: Vec<String>,
+    /// How long what was found stays.
+    pub storage: Storage,
+    /// Tokens that schemas found so far may take together; over that those go that were not used for longest.
+    pub tokens: Option<u32>,
+    /// Which tools a request may find, load and call.
+    pub rules: Rules,
+    /// Searches of one conversation that are remembered.
+    pub searches: usize,
+}
+
+/// How long tools that were found stay loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// Until the conversation is over, and no longer than this many seconds after their last use.
+    Session {
+        /// None never expires.
+        ttl: Option<u64>,
+    },
+    /// Until they are unloaded or forgotten, the next start included.
+    Context,
+}
+
+impl Default for Loading {
+    fn default() -> Loading {
+        Loading {
+            lazy: true,
+            core: Vec::new(),
+            deferred: Vec::new(),
+            storage: Storage::Session { ttl: Some(1800) },
+            tokens: Some(1500),
+            rules: Rules::default(),
+            searches: 32,
+        }
+    }
+}
+
+/// A ranking, cut to so many.
+#[derive(Debug, Clone)]
+struct Ranked {
+    words: String,
+    wide: usize,
+    hits: Vec<Match>,
+}
+
+/// Rankings of the last requests, newest last. What is remembered is how the words rank, before any rule.
+#[derive(Debug, Default)]
+struct Searches {
+    kept: VecDeque<Ranked>,
+    hits: u64,
 }
 
 impl Loading {
@@ -52,6 +125,8 @@ struct Known {
     entry: &'static Entry,
     core: bool,
     parameters: Value,
+    /// What its schema takes in the prompt.
+    tokens: u32,
 }
 
 impl Toolbox {
@@ -62,21 +137,109 @@ impl Toolbox {
         let known = entries
             .iter()
             .filter(|e| e.name != DISCOVER || any_deferred)
-            .map(|entry| {
-                (
-                    entry.name,
-                    Known {
-                        entry,
-                        core: !deferred(entry),
-                        parameters: entry.parameters(),
-                    },
-                )
-            });
+            .map(|entry| (entry.name, Known::new(entry, !deferred(entry))));
         Toolbox {
             tools: known.collect(),
             loaded: Vec::new(),
             index,
+            loading: loading.clone(),
+            asked: Asked::default(),
+            tainted: false,
+            lens: Arc::default(),
+            searches: Arc::default(),
         }
+    }
+
+    /// Begins to serve a request: what it may see is decided now, and what nobody used for long is unloaded. Returns the
+    /// names of what went.
+    pub fn ask(&mut self, asked: Asked, tainted: bool) -> Vec<String> {
+        self.asked = asked;
+        self.taint(tainted);
+        let before = self.loaded.clone();
+        if let Storage::Session { ttl: Some(ttl) } = self.loading.storage {
+            let at = self.asked.at;
+            self.loaded
+                .retain(|one| at.saturating_sub(one.used) <= i64::try_from(ttl).unwrap_or(i64::MAX));
+        }
+        self.loaded.retain(|one| {
+            let forbidden = |phase| self.loading.rules.forbid(phase, &one.name, &self.asked, tainted);
+            !forbidden(Phase::Load)
+        });
+        gone(&before, &self.loaded)
+    }
+
+    /// Words of others have come into the conversation, or have gone out of it.
+    pub fn taint(&mut self, tainted: bool) {
+        self.tainted = tainted;
+        let hidden = self.tools.keys().filter(|name| self.forbids(Phase::Search, name));
+        self.lens = Arc::new(Lens {
+            hidden: hidden.map(|name| (*name).to_owned()).collect(),
+            weights: self.asked.weights.clone(),
+        });
+    }
+
+    /// Whether the person's rules keep this tool from this request.
+    pub fn forbids(&self, phase: Phase, name: &str) -> bool {
+        self.loading.rules.forbid(phase, name, &self.asked, self.tainted)
+    }
+
+    /// What searches of this request see.
+    pub fn lens(&self) -> &Arc<Lens> {
+        &self.lens
+    }
+
+    /// Makes room when the schemas found so far take more tokens than they may: those go that were not used for
+    /// longest, down to three quarters, because whatever goes makes the engine evaluate all that follows again. What this request
+    /// has found or used stays. Returns the names of what went.
+    pub fn make_room(&mut self) -> Vec<String> {
+        let Some(most) = self.loading.tokens else {
+            return Vec::new();
+        };
+        if self.loaded_tokens() <= most {
+            return Vec::new();
+        }
+        let before = self.loaded.clone();
+        while self.loaded_tokens() > most / 4 * 3 {
+            let old = self
+                .loaded
+                .iter()
+                .enumerate()
+                .filter(|(_, one)| one.used < self.asked.at);
+            let Some((oldest, _)) = old.min_by_key(|(_, one)| one.used) else {
+                break;
+            };
+            self.loaded.remove(oldest);
+        }
+        gone(&before, &self.loaded)
+    }
+
+    /// Tokens of the schemas found so far.
+    pub fn loaded_tokens(&self) -> u32 {
+        self.loaded.iter().map(|one| self.tokens(&one.name)).sum()
+    }
+
+    /// Tokens of a schema.
+    pub fn tokens(&self, name: &str) -> u32 {
+        self.tools.get(name).map_or(0, |known| known.tokens)
+    }
+
+    /// What the model's own tokenizer counted.
+    pub fn counted(&mut self, tokens: &BTreeMap<String, u32>) {
+        for (name, known) in &mut self.tools {
+            if let Some(tokens) = tokens.get(*name) {
+                known.tokens = *tokens;
+            }
+        }
+    }
+
+    /// Schemas found so far and when they were last used, in the order found.
+    pub fn loaded(&self) -> &[Loaded] {
+        &self.loaded
+    }
+
+    /// Whether what was found is kept for the next start.
+    pub fn keeps(&self) -> bool {
+        self.loading.lazy && self.loading.storage == Storage::Context
     }
 
     /// The tool of this exact name.
@@ -96,7 +259,7 @@ impl Toolbox {
 
     /// Whether the model has the schema.
     pub fn is_loaded(&self, name: &str) -> bool {
-        self.is_core(name) || self.loaded.contains(&name)
+        self.is_core(name) || self.loaded.iter().any(|one| one.name == name)
     }
 
     /// Whether its schema stands in the prompt from the start.
@@ -106,9 +269,56 @@ impl Toolbox {
 
     /// Tools that fit these words, best first: core ones too, since what is best decides whether to act at all.
     pub fn rank(&self, words: &str) -> Vec<Match> {
-        let mut hits = self.index.search(words, None, WIDE, 0.0);
+        self.lens.look(self.raw(words), WIDE, 0.0)
+    }
+
+    /// The tool that fits these words best of all where the person's rules keep it from this request.
+    pub fn forbidden_best(&self, words: &str) -> Option<Match> {
+        if self.loading.rules.0.is_empty() {
+            return None;
+        }
+        let best = self.raw(words).into_iter().next()?;
+        let phases = match self.is_core(&best.name) {
+            true => &[Phase::Search, Phase::Active][..],
+            false => &[Phase::Search, Phase::Load, Phase::Active],
+        };
+        let forbidden = phases.iter().any(|phase| self.forbids(*phase, &best.name));
+        Some(best).filter(|_| forbidden)
+    }
+
+    /// As the index ranks them. The words of a turn are looked up several times, and people say the same again.
+    fn raw(&self, words: &str) -> Vec<Match> {
+        let plain = self.lens.hidden.is_empty() && self.lens.weights.is_empty();
+        // What sinks or is hidden makes room for what would not have been among the best.
+        let wide = if plain { WIDE + 1 } else { self.index.docs().len() };
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |ranked: &Ranked| ranked.words == words && ranked.wide >= wide;
+        if let Some(known) = searches
+            .kept
+            .iter()
+            .position(known)
+            .and_then(|at| searches.kept.remove(at))
+        {
+            searches.hits += 1;
+            searches.kept.push_back(known.clone());
+            return known.hits;
+        }
+        let mut hits = self.index.search(words, None, wide, 0.0);
         hits.retain(|hit| hit.name != DISCOVER && self.tools.contains_key(hit.name.as_str()));
+        searches.kept.push_back(Ranked {
+            words: words.to_owned(),
+            wide,
+            hits: hits.clone(),
+        });
+        while searches.kept.len() > self.loading.searches {
+            searches.kept.pop_front();
+        }
         hits
+    }
+
+    /// How many searches were answered from memory in this conversation.
+    pub fn remembered(&self) -> u64 {
+        self.searches.lock().unwrap_or_else(PoisonError::into_inner).hits
     }
 
     /// Whether the index itself would offer this tool for these words. A wide net: it only has to keep out
@@ -117,29 +327,48 @@ impl Toolbox {
         words.is_some_and(|words| self.rank(words).iter().any(|hit| hit.name == name))
     }
 
-    /// Loads tools that are not loaded yet and returns their cards.
+    /// Loads tools that are not loaded yet and returns their cards; those that the person's rules keep back are not.
     pub fn load(&mut self, names: &[String]) -> Vec<Card> {
         let mut cards = Vec::new();
         for name in names {
-            if let Some(known) = self.tools.get(name.as_str())
-                && !known.core
-                && !self.loaded.contains(&known.entry.name)
+            if self.is_loaded(name) {
+                self.touch(name);
+            } else if let Some(known) = self.tools.get(name.as_str())
+                && !self.forbids(Phase::Load, name)
             {
-                self.loaded.push(known.entry.name);
+                self.loaded.push(Loaded {
+                    name: name.clone(),
+                    used: self.asked.at,
+                });
                 cards.push(known.card());
             }
         }
         cards
     }
 
+    /// A tool is used now.
+    pub fn touch(&mut self, name: &str) {
+        if let Some(one) = self.loaded.iter_mut().find(|one| one.name == name) {
+            one.used = self.asked.at;
+        }
+    }
+
+    /// When a tool that is loaded was used, as it was known before a restart.
+    pub fn used(&mut self, name: &str, at: i64) {
+        if let Some(one) = self.loaded.iter_mut().find(|one| one.name == name) {
+            one.used = at;
+        }
+    }
+
     /// Unloads what does not stand in the prompt any more.
     pub fn keep_only(&mut self, shown: &[&str]) {
-        self.loaded.retain(|name| shown.contains(name));
+        self.loaded.retain(|one| shown.contains(&one.name.as_str()));
     }
 
     /// Unloads everything.
     pub fn unload_all(&mut self) {
         self.loaded.clear();
+        self.searches = Arc::default();
     }
 
     /// Section 1.
@@ -163,7 +392,7 @@ impl Toolbox {
     pub fn loaded_cards(&self) -> Vec<Card> {
         self.loaded
             .iter()
-            .filter_map(|name| self.tools.get(name))
+            .filter_map(|one| self.tools.get(one.name.as_str()))
             .map(Known::card)
             .collect()
     }
@@ -175,7 +404,8 @@ impl Toolbox {
         let callable = self
             .tools
             .values()
-            .filter(|k| k.entry.name != DISCOVER || searchable);
+            .filter(|k| k.entry.name != DISCOVER || searchable)
+            .filter(|k| !self.forbids(Phase::Active, k.entry.name));
         callable
             .map(|k| match self.is_loaded(k.entry.name) {
                 true => (k.entry.name.to_owned(), k.parameters.clone()),
@@ -198,6 +428,17 @@ impl Toolbox {
 }
 
 impl Known {
+    fn new(entry: &'static Entry, core: bool) -> Known {
+        let parameters = entry.parameters();
+        let bytes = entry.name.len() + entry.summary.len() + parameters.to_string().len();
+        Known {
+            entry,
+            core,
+            parameters,
+            tokens: u32::try_from(bytes * 10 / BYTES_PER_TOKEN).unwrap_or(u32::MAX),
+        }
+    }
+
     fn card(&self) -> Card {
         Card {
             name: self.entry.name.to_owned(),
@@ -206,6 +447,14 @@ impl Known {
             confirm: self.entry.confirm,
         }
     }
+}
+
+/// Names that are in one list and not in the other.
+fn gone(before: &[Loaded], after: &[Loaded]) -> Vec<String> {
+    let gone = before
+        .iter()
+        .filter(|one| !after.iter().any(|left| left.name == one.name));
+    gone.map(|one| one.name.clone()).collect()
 }
 
 /// What makes two searches the same: their words, in any order and spelling of case.

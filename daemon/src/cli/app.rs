@@ -49,6 +49,10 @@ impl App {
             "llm.max_tokens is {answer}, which leaves no room for the question in llm.context ({window}) and \
              prompt.budget ({budget})"
         );
+        anyhow::ensure!(
+            config.tools.rules.iter().all(|rule| !rule.deny.is_empty()),
+            "a rule below [[tools.rules]] has no deny, so it would keep back nothing: write deny = [\"mail.*\"], say"
+        );
         let clock = match now {
             Some(now) => Clock::pinned(now)?,
             None => Clock::Real,
@@ -117,6 +121,15 @@ impl App {
                 lazy: config.tools.loading == Loading::Lazy,
                 core: config.tools.core.clone(),
                 deferred: config.tools.deferred.clone(),
+                storage: match config.tools.storage {
+                    config::Storage::Session => toolbox::Storage::Session {
+                        ttl: config.tools.ttl.unless_zero().map(|ttl| ttl.as_secs()),
+                    },
+                    config::Storage::Context => toolbox::Storage::Context,
+                },
+                tokens: some(config.tools.loaded_tokens),
+                rules: config.tools.rules(),
+                searches: config.tools.searches as usize,
             },
             placement: match config.prompt.discovered {
                 Discovered::Tail => Placement::Tail,
@@ -148,6 +161,8 @@ impl App {
             search: tools::Search {
                 top_k: config.tools.top_k as usize,
                 min_score: config.tools.min_score as f32,
+                auto_load: config.tools.auto_load,
+                ..tools::Search::default()
             },
             daemon: self.daemon,
             work: config.calendar.work(),
@@ -242,5 +257,30 @@ fn limits(idle: Period, request: Period) -> EngineLimits {
         idle,
         request: request.get(),
         ..EngineLimits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The config's numbers stand in its file for people to read; what was measured stands beside the index.
+    #[test]
+    fn the_defaults_of_the_config_are_what_was_measured() {
+        let tools = Config::default().tools;
+        let usual = Settings::default();
+        assert_eq!(tools.min_score as f32, ::tools::discover::MIN_SCORE);
+        assert_eq!(tools.show_score as f32, usual.show_score);
+        assert_eq!(tools.act_score as f32, usual.act_score);
+        assert_eq!(tools.rank_weight as f32, usual.rank_weight);
+        assert_eq!(tools.top_k as usize, usual.top_k);
+        assert_eq!(tools.loaded_tokens, usual.loading.tokens.unwrap_or(0));
+        assert_eq!(tools.searches as usize, usual.loading.searches);
+        assert_eq!(
+            usual.loading.storage,
+            toolbox::Storage::Session {
+                ttl: Some(tools.ttl.get().as_secs())
+            }
+        );
     }
 }

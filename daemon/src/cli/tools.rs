@@ -2,14 +2,13 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use models::llm::Piece;
 use serde_json::json;
 use tools::discover::Index;
 
 use super::{app::App, say};
 use crate::{
     agent::{Settings, toolbox::Loading},
-    room::pieces,
+    room::joined,
 };
 
 /// Lists the tools. `--json` counts tokens, which loads the model; the plain list does not.
@@ -82,9 +81,4 @@ fn sorted() -> Vec<&'static tools::Entry> {
     let mut all: Vec<_> = tools::ALL.iter().collect();
     all.sort_by_key(|e| e.name);
     all
-}
-
-fn joined(parts: Vec<prompts::Piece>) -> Piece {
-    let text = pieces(parts).into_iter().map(|p| p.text).collect();
-    Piece { text, special: true }
 }

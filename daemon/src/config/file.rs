@@ -499,6 +499,46 @@ mod tests {
     }
 
     #[test]
+    fn rules_on_tools_are_read_and_slips_of_the_pen_refused() {
+        use crate::agent::rules::{Phase, Rule, When};
+        let (config, _) = parse(
+            "[[tools.rules]]\ndeny = [\"mail.*\", \"notes.read\"]\nwhen = \"locked\"\n\
+             [[tools.rules]]\ndeny = [\"*\"]\nphases = [\"search\", \"load\"]\n",
+        )
+        .unwrap();
+        let rule = |tools: &[&str], phases: &[Phase], when| Rule {
+            tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+            phases: phases.to_vec(),
+            when,
+        };
+        assert_eq!(
+            config.tools.rules().0,
+            [
+                rule(
+                    &["mail.*", "notes.read"],
+                    &[Phase::Search, Phase::Load, Phase::Active],
+                    When::Locked
+                ),
+                rule(&["*"], &[Phase::Search, Phase::Load], When::Always),
+            ]
+        );
+        for (wrong, line) in [
+            ("deny = [\"mial.*\"]", 2),
+            ("deny = [\"mail.sned\"]", 2),
+            ("deny = [\"\"]", 2),
+            ("when = \"lokced\"", 2),
+            ("phases = [\"searching\"]", 2),
+            ("forbid = []", 2),
+        ] {
+            let problems = problems(&format!("[[tools.rules]]\n{wrong}\n"));
+            assert!(
+                problems.starts_with(&format!("line {line}")),
+                "{wrong}: {problems}"
+            );
+        }
+    }
+
+    #[test]
     fn files_that_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");

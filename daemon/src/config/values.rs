@@ -15,6 +15,8 @@ use tools::system::{
     post::{Protocol, Server},
 };
 
+use crate::agent::rules;
+
 /// A length of time, written "90s", "10m", "2h", "90d" or together, "1h30m".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -440,6 +442,37 @@ impl JsonSchema for Day {
     }
 }
 
+/// Tools that a rule means: one by its name, a domain as "mail.*", all as "*". What means no tool is refused: a rule with a
+/// slip of the pen would protect nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolPattern(String);
+
+impl ToolPattern {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ToolPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ToolPattern, String> {
+        match tools::ALL.iter().any(|entry| rules::names(text, entry.name)) {
+            true => Ok(ToolPattern(text.to_owned())),
+            false => Err(format!("{text:?} is not {TOOL_PATTERN}")),
+        }
+    }
+}
+
+impl fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const TOOL_PATTERN: &str = r#"a name from `tiro tools`, a domain such as "mail.*", or "*""#;
 const DAY: &str = r#"a day such as "monday""#;
 const DAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),
@@ -506,6 +539,7 @@ text_value! {
     ImapUrl: IMAP_URL;
     SmtpUrl: SMTP_URL;
     SearchUrl: SEARCH_URL;
+    ToolPattern: TOOL_PATTERN;
 }
 
 /// Whether a path leads to the same place from every working directory.

@@ -198,6 +198,12 @@ async fn open(desk: &Desk) -> Result<Bus, ToolError> {
     Bus::open(desk, On::System).await.map_err(fail)
 }
 
+/// Whether the screen is locked; nothing when nobody can tell.
+pub async fn is_locked(desk: &Desk) -> Option<bool> {
+    let bus = Bus::open(desk, On::System).await.ok()?;
+    bus.get(SESSION, "LockedHint").await.ok()
+}
+
 /// Whether the session says that it is locked, soon.
 async fn hinted(bus: &Bus) -> bool {
     let began = tokio::time::Instant::now();

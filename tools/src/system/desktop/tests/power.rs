@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     ToolError,
-    system::desktop::testing::World,
+    system::desktop::{power, testing::World},
     testing::{run, said, told},
 };
 
@@ -271,6 +271,11 @@ async fn the_screen_is_locked_and_said_to_be_only_when_it_is() {
     if !world.mock("logind", "{}", LOGIN).await {
         return;
     }
+    assert_eq!(
+        power::is_locked(&world.ctx().desk).await,
+        None,
+        "there is no session"
+    );
     session(&world).await;
     let ctx = world.ctx();
     assert_eq!(
@@ -296,6 +301,7 @@ async fn the_screen_is_locked_and_said_to_be_only_when_it_is() {
             &(true,),
         )
         .await;
+    assert_eq!(power::is_locked(&ctx.desk).await, Some(true));
     assert_eq!(
         said(run("system.lock", json!({}), &ctx).await),
         "The screen is locked."

@@ -1,0 +1,188 @@
+//! What is kept about tools from turn to turn, from start to start, and what it is told to have saved.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use daemon::{
+    agent::{
+        Settings,
+        rules::{Phase, Rule, Rules, When},
+        toolbox::Storage,
+    },
+    consent::Question,
+    listen::Utterance,
+    reply::{Confirmation, Front, Happening},
+    report::{Report, Savings},
+    room::Room,
+    run::Event,
+    turn::turn,
+};
+use models::scripted::{Reply, ScriptedLlm};
+use prompts::{Placement, words};
+
+use crate::{
+    daemon_loop::{Running, call},
+    home::Home,
+};
+
+const NOW: &str = "2026-11-20T09:00[Europe/Berlin]";
+
+/// Nobody looks, nobody answers.
+struct Alone;
+
+#[async_trait]
+impl Front for Alone {
+    fn show(&mut self, _: &Happening) {}
+
+    async fn confirm(&mut self, _: &Question) -> Confirmation {
+        Confirmation::Nobody
+    }
+}
+
+async fn say(room: &mut Room, words: &str) -> Report {
+    turn(room, Utterance::Text(words.to_owned()), &mut Alone).await
+}
+
+fn keeping(placement: Placement) -> Settings {
+    let mut settings = Settings {
+        placement,
+        ..Settings::default()
+    };
+    settings.loading.storage = Storage::Context;
+    settings
+}
+
+/// A room in this home whose model only talks, and the model.
+fn room(home: &Home, settings: Settings) -> (Room, Arc<ScriptedLlm>) {
+    let llm = Arc::new(ScriptedLlm::answering(|_| Reply::from("Fine.")));
+    (home.room(llm.clone(), settings), llm)
+}
+
+/// Words that make three tools be looked at ahead, one of them this one, and no tool be called.
+const WORDS: &str = "set a timer for ten minutes";
+const TOOL: &str = "timers.set";
+
+#[tokio::test]
+async fn with_storage_context_what_was_found_is_there_after_a_restart() {
+    for placement in [Placement::Tail, Placement::System] {
+        let home = Home::seeded(NOW);
+        let schema = format!("\"name\": \"{TOOL}\"");
+        let shown = |llm: &ScriptedLlm| llm.prompts().last().unwrap().matches(&schema).count();
+        let (mut first, llm) = room(&home, keeping(placement));
+        say(&mut first, WORDS).await;
+        assert_eq!(shown(&llm), 1);
+        let loaded = first.loaded();
+        assert!(loaded.contains(&TOOL.to_owned()), "{loaded:?}");
+        drop(first);
+        let (mut next, llm) = room(&home, keeping(placement));
+        say(&mut next, "hm").await;
+        assert_eq!(shown(&llm), 1, "{placement:?}");
+        assert_eq!(next.loaded(), loaded);
+        // Whoever starts with another storage is not bothered with it, and it does not bother them.
+        let (mut session, llm) = room(&home, Settings::default());
+        say(&mut session, "hm").await;
+        assert_eq!(shown(&llm), 0);
+        next.forget();
+        drop(next);
+        let (mut forgotten, llm) = room(&home, keeping(placement));
+        say(&mut forgotten, "hm").await;
+        assert_eq!(shown(&llm), 0, "{placement:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_is_private_names_no_words_and_may_be_broken() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::seeded(NOW);
+    let (mut first, _) = room(&home, keeping(Placement::Tail));
+    say(&mut first, WORDS).await;
+    let file = home.dirs().state.join("loaded-tools.json");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains(TOOL) && !kept.contains("ten minutes"), "{kept}");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0);
+    for broken in [
+        "",
+        "{}",
+        "nonsense",
+        r#"{"version": 9, "loaded": []}"#,
+        &"[".repeat(100_000),
+    ] {
+        std::fs::write(&file, broken).unwrap();
+        let (mut next, _) = room(&home, keeping(Placement::Tail));
+        say(&mut next, "hm").await;
+        assert!(!next.loaded().contains(&TOOL.to_owned()), "{broken:.20}");
+    }
+}
+
+#[tokio::test]
+async fn what_lazy_loading_saves_is_told_by_turn_and_in_all() {
+    let script = [
+        Reply::from("Fine."),
+        Reply::Text(call("tools.discover", r#"{"query": "set a timer", "top_k": 1}"#)),
+        Reply::Text(call(TOOL, r#"{"duration": "ten minutes"}"#)),
+    ];
+    let running = Running::start_with(ScriptedLlm::replies(script), |_| ()).await;
+    let client = running.client().await;
+    let first = daemon_ask(&client, "hm").await;
+    let idle = first.savings.unwrap();
+    assert!(idle.eager > 3 * idle.prefix, "{idle:?}");
+    assert_eq!((idle.marginal, idle.loaded, idle.discovery), (0, 0, 0));
+    let second = daemon_ask(&client, WORDS).await;
+    let found = second.savings.unwrap();
+    assert_eq!((found.eager, found.prefix), (idle.eager, idle.prefix));
+    assert!(found.marginal > 0 && found.marginal == found.loaded, "{found:?}");
+    // The call and its answer stand in the prompt besides the schema.
+    assert!(found.discovery > 0 && found.discovery < 500, "{found:?}");
+    assert_eq!(found.reused, u64::from(second.tokens.cached));
+    let spent = (found.prefix + found.loaded + found.discovery) as i64;
+    assert_eq!(found.net, found.eager as i64 - spent);
+    let mut all = Savings::default();
+    all.add(&idle);
+    all.add(&found);
+    running
+        .until("has both turns", |status| {
+            status.turns == 2 && status.savings == all
+        })
+        .await;
+    running
+        .until("names what is loaded", |status| status.loaded == [TOOL])
+        .await;
+    running.happens(Event::Forget).await;
+    daemon_ask(&client, "hm").await;
+    running
+        .until("has forgotten it", |status| status.loaded.is_empty())
+        .await;
+}
+
+async fn daemon_ask(client: &zbus::Connection, words: &str) -> Report {
+    crate::daemon_loop::ask(client, words).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_rule_on_locked_screens_holds_where_nobody_can_tell() {
+    let home = Home::seeded(NOW);
+    let rule = |when| {
+        let mut settings = Settings::default();
+        settings.loading.rules = Rules(vec![Rule {
+            tools: vec!["timers.*".to_owned()],
+            phases: vec![Phase::Search, Phase::Load, Phase::Active],
+            when,
+        }]);
+        settings
+    };
+    // This home has no bus, and so nobody who knows of a lock.
+    let (mut locked, llm) = room(&home, rule(When::Locked));
+    let report = say(&mut locked, WORDS).await;
+    assert_eq!(report.reply, words::not_allowed());
+    assert!(llm.requests().is_empty(), "the model is not even asked");
+    let script = [call(TOOL, r#"{"duration": "ten minutes"}"#)];
+    let mut spoken = home.room(Arc::new(ScriptedLlm::replies(script)), rule(When::Voice));
+    let report = say(&mut spoken, WORDS).await;
+    assert_eq!(
+        (report.calls.len(), report.calls[0].status.as_str()),
+        (1, "ok"),
+        "{report:?}"
+    );
+    let (mut typed, _) = room(&home, rule(When::Typed));
+    assert_eq!(say(&mut typed, WORDS).await.reply, words::not_allowed());
+}
