@@ -315,7 +315,9 @@ impl Agent {
             self.open(text, context, discovered);
             return self.reply(words::not_allowed(), Ending::CouldNot);
         }
-        let fit = self.toolbox.rank(&text);
+        let fit = self
+            .toolbox
+            .rank_after(&text, self.talk.gone_on_from(&text).as_deref());
         let sure = fit
             .first()
             .is_some_and(|best| best.score >= self.settings.act_score);
@@ -384,7 +386,9 @@ impl Agent {
         let near = fit
             .into_iter()
             .take(self.settings.top_k)
-            .filter(|hit| hit.score >= enough);
+            .filter(|hit| hit.score >= enough)
+            // What a match rests on are words that somebody said.
+            .inspect(|hit| tracing::debug!(tool = hit.name, score = hit.score, why = hit.why, "found ahead"));
         self.load(near.map(|hit| hit.name).collect())
     }
 

@@ -173,6 +173,9 @@ pub struct AskArgs {
     /// Answer yes to every question.
     #[arg(long)]
     pub yes: bool,
+    /// Begin a new conversation: forget what was said and which tools were found.
+    #[arg(long)]
+    pub new: bool,
 }
 
 /// Arguments of `tiro sync`.

@@ -9,6 +9,9 @@ const POINTS_BACK: &[&str] = &[
     "not", "rather", "actually", "meant", "mean",
 ];
 
+/// Beginnings of what only adds to what was said before.
+const GOES_ON: &[&str] = &["and ", "what about ", "how about ", "or ", "then "];
+
 /// One turn: what the person said, what was called, what was answered.
 #[derive(Debug, Clone)]
 pub struct Exchange {
@@ -26,17 +29,22 @@ impl Exchange {
         }
     }
 
-    /// Whether the person's words need what was said before to be understood.
-    fn points_back(&self) -> bool {
-        let mut said = self.messages.iter().filter_map(|m| match m {
-            Message::User { text, .. } => Some(text.to_lowercase()),
+    /// What the person said.
+    fn words(&self) -> String {
+        let said = self.messages.iter().filter_map(|m| match m {
+            Message::User { text, .. } => Some(text.as_str()),
             _ => None,
         });
-        said.any(|text| {
-            let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-            words.any(|word| POINTS_BACK.contains(&word))
-        })
+        said.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Whether words need what was said before to be understood.
+fn points_back(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.any(|word| POINTS_BACK.contains(&word))
+        || GOES_ON.iter().any(|start| said.trim().starts_with(start))
 }
 
 /// The turns so far; the last one may be open.
@@ -67,6 +75,12 @@ impl Conversation {
             turn.asked = heard.trim_end().ends_with('?');
         }
         self.open = false;
+    }
+
+    /// What the person said last, when these words only make sense after it. Asked before the turn of these words is opened.
+    pub fn gone_on_from(&self, words: &str) -> Option<String> {
+        let last = self.turns.last()?;
+        (last.asked || points_back(words)).then(|| last.words())
     }
 
     /// Takes the open turn back with the schemas found in it: they are found again when they are needed, and a message
@@ -120,7 +134,7 @@ impl Conversation {
         let Some((now, before)) = self.turns.split_last() else {
             return Vec::new();
         };
-        let goes_on = now.points_back() || before.last().is_some_and(|last| last.asked);
+        let goes_on = points_back(&now.words()) || before.last().is_some_and(|last| last.asked);
         let from = if goes_on { 0 } else { before.len() };
         let messages = self.turns[from..].iter().flat_map(|t| &t.messages);
         messages

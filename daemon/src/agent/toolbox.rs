@@ -21,6 +21,10 @@ pub const DISCOVER: &str = "tools.discover";
 /// How many tools a ranking is cut to.
 const WIDE: usize = 10;
 
+/// What a ranking of earlier words counts beside that of these: even a tool that was named whole stays under the score from
+/// which on a tool has to be called.
+const WEAKLY: f32 = 0.39;
+
 /// Tenths of bytes in a token of a schema, until the model's own tokenizer has counted.
 const BYTES_PER_TOKEN: usize = 35;
 
@@ -270,6 +274,24 @@ impl Toolbox {
     /// Tools that fit these words, best first: core ones too, since what is best decides whether to act at all.
     pub fn rank(&self, words: &str) -> Vec<Match> {
         self.lens.look(self.raw(words), WIDE, 0.0)
+    }
+
+    /// The same for words that go on from others: what fitted those counts a little, so that "and tomorrow" finds what "will it
+    /// rain today" found. It only ever lifts a tool into view: alone it is never enough to make the model call one.
+    pub fn rank_after(&self, words: &str, before: Option<&str>) -> Vec<Match> {
+        let mut hits = self.rank(words);
+        for mut earlier in before.map_or_else(Vec::new, |before| self.rank(before)) {
+            earlier.score *= WEAKLY;
+            earlier.why = format!("said before: {}", earlier.why);
+            match hits.iter_mut().find(|hit| hit.name == earlier.name) {
+                Some(hit) if hit.score >= earlier.score => {}
+                Some(hit) => *hit = earlier,
+                None => hits.push(earlier),
+            }
+        }
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(WIDE);
+        hits
     }
 
     /// The tool that fits these words best of all where the person's rules keep it from this request.

@@ -24,6 +24,9 @@ pub async fn run(app: &App, args: AskArgs) -> anyhow::Result<ExitCode> {
         None => Request::Text(args.text.join(" ")),
     };
     let mut partner = Partner::find(app).await?;
+    if args.new {
+        partner.begin_anew().await?;
+    }
     let asked = tokio::select! {
         asked = partner.ask(request, app, &mut front) => Some(asked?),
         _ = tokio::signal::ctrl_c() => None,

@@ -46,6 +46,18 @@ impl Partner {
         }
     }
 
+    /// Forgets the conversation and the tools that were found in it, before the next turn.
+    ///
+    /// # Errors
+    /// When the daemon goes away.
+    pub async fn begin_anew(&mut self) -> anyhow::Result<()> {
+        match self {
+            Partner::Here(room) => room.forget(),
+            Partner::Daemon(connection) => Tiro1Proxy::new(connection).await?.forget().await?,
+        }
+        Ok(())
+    }
+
     /// One turn. Dropping the future stops it.
     ///
     /// # Errors

@@ -56,11 +56,16 @@ impl Tool for This {
         let domain = args.domain.as_deref().map(str::trim).filter(|d| !d.is_empty());
         let top_k = args.top_k.map(|k| k.clamp(1, MAX_TOP_K) as usize);
         let queries: Vec<&str> = args.query.split([';', '\n']).map(str::trim).collect();
-        let (mut names, mut load, mut without): (Vec<String>, Vec<String>, Vec<&str>) = Default::default();
+        let (mut names, mut load, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        let mut without: Vec<&str> = Vec::new();
         for query in queries.into_iter().filter(|q| !q.is_empty()).take(MAX_QUERIES) {
             let hits = search
                 .lens
                 .search(index, query, domain, index.docs().len(), search.min_score);
+            // The wrong door: what is asked for needs no search.
+            if let Some(best) = hits.first().filter(|best| is_core(&best.name)) {
+                open.push(best.name.clone());
+            }
             let hits = hits.into_iter().filter(|hit| !is_core(&hit.name));
             let before = names.len();
             for hit in hits.take(top_k.unwrap_or(search.top_k)) {
@@ -82,10 +87,16 @@ impl Tool for This {
                 load.clone_from(&names);
             }
         }
-        for list in [&mut names, &mut load] {
+        for list in [&mut names, &mut load, &mut open] {
             let mut seen = BTreeSet::new();
             list.retain(|name| seen.insert(name.clone()));
             list.truncate(MAX_LOADED);
+        }
+        if names.is_empty() && !open.is_empty() {
+            return Err(ToolError::tell(format!(
+                "You have {} already. Call it, without a search.",
+                plain::listed(&open, "and")
+            )));
         }
         if names.is_empty() {
             return Err(ToolError::tell(format!(
@@ -106,6 +117,9 @@ impl Tool for This {
         if load.is_empty() {
             data["next"] =
                 json!("Call tools.discover with the name of one of these as the query to load it.");
+        }
+        if !open.is_empty() {
+            data["have_already"] = json!(open);
         }
         if !without.is_empty() {
             let without: Vec<String> = without.iter().map(|query| plain::one_line(query, 60)).collect();
@@ -195,6 +209,19 @@ mod tests {
             .iter()
             .filter(|d| d.domain() == "mail" && !is_core(&d.name));
         assert_eq!(mail.load.len(), all.count());
+    }
+
+    #[tokio::test]
+    async fn what_needs_no_search_is_said_to_be_there() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        let args = json!({"query": "calendar.query", "top_k": 1});
+        let output = run("tools.discover", args, &ctx).await;
+        let text = match output {
+            Ok(output) => output.data["have_already"].to_string(),
+            Err(_) => told(output),
+        };
+        assert!(text.contains("calendar.query"), "{text}");
     }
 
     #[tokio::test]

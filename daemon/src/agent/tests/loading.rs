@@ -303,3 +303,37 @@ fn what_finding_tools_costs_is_counted_by_when_they_were_found() {
     said(&mut agent, TIMER, at(1));
     assert_eq!(agent.found(), Found::default(), "both are there already");
 }
+
+#[test]
+fn what_goes_on_from_earlier_words_sees_what_they_found() {
+    let seen = |first: &str, second: &str| {
+        let mut agent = agent(Settings {
+            show_score: 0.1,
+            act_score: 1.0,
+            placement: Placement::System,
+            ..Settings::default()
+        });
+        said(&mut agent, first, at(0));
+        answer(&mut agent);
+        // Found in the first turn and unloaded since.
+        agent.toolbox.unload_all();
+        said(&mut agent, second, at(1));
+        agent.toolbox.is_loaded("timers.set")
+    };
+    assert!(seen(TIMER, "and another for the eggs"));
+    assert!(seen(TIMER, "what about five"));
+    assert!(!seen(TIMER, "who are you"));
+    assert!(!seen("hm", "and another for the eggs"));
+}
+
+#[test]
+fn earlier_words_alone_never_make_the_model_act() {
+    let mut agent = loading(|_| ());
+    said(&mut agent, "timers.set", at(0));
+    answer(&mut agent);
+    let fit = agent.toolbox.rank_after("and again", Some("timers.set"));
+    assert_eq!(fit[0].name, "timers.set");
+    assert!(fit[0].score < tools::discover::ACT_SCORE, "{fit:?}");
+    let after = ask(said(&mut agent, "and again", at(1)));
+    assert!(after.openings.is_empty(), "{:?}", after.openings);
+}
