@@ -307,6 +307,16 @@ impl Agent {
         self.found = Found::default();
         let stale = self.toolbox.ask(asked, self.tainted());
         self.unload(&stale);
+        if self.toolbox.keeps() {
+            // Only a rule can have made them go, and it need not hold the next time.
+            self.kept.extend(stale);
+        }
+        if self.talk.called().any(|tool| self.toolbox.holds_back(tool)) {
+            tracing::info!("the conversation holds what a rule keeps back, so it is over");
+            self.part();
+            self.toolbox.taint(false);
+        }
+        let before = self.toolbox.loaded_tokens();
         let mut discovered = self.take_up();
         if let Some(best) = self.toolbox.forbidden_best(&text)
             && best.score >= self.settings.act_score
@@ -315,19 +325,17 @@ impl Agent {
             self.open(text, context, discovered);
             return self.reply(words::not_allowed(), Ending::CouldNot);
         }
-        let fit = self
-            .toolbox
-            .rank_after(&text, self.talk.gone_on_from(&text).as_deref());
+        let fit = self.toolbox.rank(&text);
         let sure = fit
             .first()
             .is_some_and(|best| best.score >= self.settings.act_score);
         let scores: Vec<(String, f32)> = fit.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
-        let before = self.toolbox.loaded_tokens();
+        let earlier = self.talk.gone_on_from(&text);
+        let fit = earlier.map_or(fit, |earlier| self.toolbox.rank_after(&text, &earlier));
         discovered.extend(self.pre_discover(fit));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
-        let crowded = self.toolbox.make_room();
-        self.unload(&crowded);
-        discovered.retain(|card| !crowded.contains(&card.name));
+        let crowded = self.make_room();
+        discovered.retain(|card| !crowded.iter().any(|gone| gone.name == card.name));
         // Only when the tool that fits best can be called now: else the model would have to take a wrong one.
         let callable = |(name, _): &(String, f32)| {
             self.toolbox.is_loaded(name) && !self.toolbox.forbids(Phase::Active, name)
@@ -355,17 +363,30 @@ impl Agent {
         let kept = std::mem::take(&mut self.kept);
         let cards = self.load(kept.iter().map(|one| one.name.clone()).collect());
         for one in kept {
-            self.toolbox.used(&one.name, one.used);
+            if self.toolbox.is_loaded(&one.name) {
+                self.toolbox.used(&one.name, one.used);
+            } else if self.toolbox.forbids(Phase::Load, &one.name) {
+                // Not for this request.
+                self.kept.push(one);
+            }
         }
         cards
     }
 
     /// Takes schemas out of the messages that showed them.
-    fn unload(&mut self, names: &[String]) {
-        if !names.is_empty() {
+    fn unload(&mut self, gone: &[Loaded]) {
+        if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().map(|one| one.name.as_str()).collect();
             tracing::debug!(?names, "unloaded");
-            self.talk.unload(names);
+            self.talk.unload(&names);
         }
+    }
+
+    /// Unloads what is over the budget.
+    fn make_room(&mut self) -> Vec<Loaded> {
+        let crowded = self.toolbox.make_room();
+        self.unload(&crowded);
+        crowded
     }
 
     /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
@@ -476,7 +497,8 @@ impl Agent {
             .get("query")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let key = toolbox::search_key(query);
+        let domain = call.arguments.get("domain").and_then(Value::as_str);
+        let key = toolbox::search_key(query, domain);
         let again = !self.turn.searched.insert(key);
         if again || self.turn.discovers >= self.settings.max_discover {
             let note = "You searched for that already. Use what you found, or answer in words.".to_owned();
@@ -641,13 +663,18 @@ impl Agent {
         let before = self.toolbox.loaded_tokens();
         let cards = self.load(names);
         self.found.later += self.toolbox.loaded_tokens().saturating_sub(before);
+        self.make_room();
         cards
     }
 
     /// With placement `Tail` a schema lives in the message that found it: what no message shows is not loaded.
     fn forget_unshown(&mut self) {
         if self.settings.placement == Placement::Tail {
-            self.toolbox.keep_only(&self.talk.shown());
+            let gone = self.toolbox.keep_only(&self.talk.shown());
+            if self.toolbox.keeps() {
+                // The turn that showed them was taken back; the next one shows them again.
+                self.kept.extend(gone);
+            }
         }
     }
 

@@ -22,7 +22,10 @@ use tools::{
 };
 
 use crate::{
-    agent::{Agent, Ask, Ending, Reply, Settings, toolbox::Toolbox},
+    agent::{
+        Agent, Ask, Ending, Reply, Settings,
+        toolbox::{Loaded, Toolbox},
+    },
     listen::Speech,
     report::Report,
     ring, shelf,
@@ -44,6 +47,8 @@ pub struct Room {
     /// What the static prefix takes, once it has been counted.
     sizes: Option<Sizes>,
     spending: Spending,
+    /// The tools in use as they were last written down.
+    shelved: Option<Vec<Loaded>>,
 }
 
 /// What a room is made of, besides its engines.
@@ -155,6 +160,7 @@ impl Room {
             health,
             sizes: None,
             spending: Spending::default(),
+            shelved: None,
         }
     }
 
@@ -218,13 +224,14 @@ impl Room {
 
     /// How tools are searched in this request.
     fn search(&self) -> tools::Search {
-        let lens = self
-            .agent
-            .as_ref()
-            .map(|agent| Arc::clone(agent.toolbox().lens()));
-        tools::Search {
-            lens: lens.unwrap_or_default(),
-            ..self.parts.search.clone()
+        let usual = self.parts.search.clone();
+        match self.agent.as_ref().map(Agent::toolbox) {
+            None => usual,
+            Some(toolbox) => tools::Search {
+                lens: Arc::clone(toolbox.lens()),
+                core: Some(Arc::new(toolbox.core())),
+                ..usual
+            },
         }
     }
 
@@ -375,6 +382,7 @@ impl Room {
         if let Some(agent) = &mut self.agent {
             agent.forget();
         }
+        self.shelved = None;
         shelf::clear(&self.parts.dirs.state);
     }
 

@@ -33,6 +33,7 @@ use crate::{
     report::{Report, Savings, Tokens},
     ring,
     room::{Clock, Parts, Room},
+    shelf,
     status::{Engines, Status},
     turn::turn,
 };
@@ -278,10 +279,14 @@ impl Daemon {
     fn prepare(&mut self) {
         let (room, events) = (Arc::clone(&self.room), self.events.clone());
         self.preparing = Some(tokio::spawn(async move {
-            match room.lock().await.ready().await {
+            let mut room = room.lock().await;
+            match room.ready().await {
                 Ok(Some(prepared)) => {
                     tracing::info!(?prepared, "ready");
                     let _ = events.send(Event::Ready(prepared)).await;
+                    if let Err(error) = room.count().await {
+                        tracing::debug!(%error, "the tools could not be counted");
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => tracing::warn!(%error, "the model is not ready"),
@@ -334,7 +339,8 @@ impl Daemon {
             let outcome = outcome.unwrap_or_else(|_| {
                 tracing::error!("a turn panicked");
                 // What the conversation is like after a panic, nobody knows.
-                *lock(&forget) = Some(Forget::All);
+                let mut forget = lock(&forget);
+                *forget = (*forget).max(Some(Forget::Talk));
                 Ok(panicked(&asking.text))
             });
             let report = outcome.as_ref().cloned().unwrap_or_default();
@@ -434,6 +440,11 @@ impl Daemon {
 
     /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.
     fn forget(&mut self, what: Forget) {
+        if what == Forget::All {
+            // Now as well, because the next turn may never come.
+            shelf::clear(&self.parts.dirs.state);
+            self.loaded.clear();
+        }
         let mut forget = lock(&self.forget);
         *forget = (*forget).max(Some(what));
     }

@@ -31,7 +31,6 @@ pub async fn turn(room: &mut Room, utterance: Utterance, front: &mut dyn Front) 
     });
     front.show(&Happening::State { state: State::Idle });
     report.finish(reply, started.elapsed());
-    // The person has the answer; what this takes, nobody waits for.
     room.settle_accounts(&mut report).await;
     room.keep(&report);
     report
@@ -55,6 +54,9 @@ async fn path(
     });
     if let Some(prepared) = room.ready().await? {
         front.show(&Happening::Prepared { prepared });
+    }
+    if let Err(error) = room.count().await {
+        tracing::debug!(%error, "the tools could not be counted");
     }
     let context = room.context();
     let asked = room.asked(by_voice).await;
@@ -146,14 +148,14 @@ async fn carry_out(
     };
     let started = Instant::now();
     let outcome = act(entry, call, around, front).await;
+    let ms = started.elapsed().as_secs_f32() * 1e3;
     match outcome {
-        Outcome::Done(_) => room.fared(entry.name, true).await,
-        Outcome::Broken(_) => room.fared(entry.name, false).await,
+        Outcome::Done(_) => room.fared(entry.name, true),
+        Outcome::Broken(_) => room.fared(entry.name, false),
         // The tool could do its part; what it lacked is no fault of its own.
         _ => {}
     }
     let (status, result) = outcome_words(&outcome);
-    let ms = started.elapsed().as_secs_f32() * 1e3;
     report.called(call, status, result.clone(), ms);
     front.show(&Happening::Did {
         tool: call.name.clone(),

@@ -117,31 +117,34 @@ async fn what_is_kept_is_private_names_no_words_and_may_be_broken() {
 #[tokio::test]
 async fn what_lazy_loading_saves_is_told_by_turn_and_in_all() {
     let script = [
-        Reply::from("Fine."),
         Reply::Text(call("tools.discover", r#"{"query": "set a timer", "top_k": 1}"#)),
         Reply::Text(call(TOOL, r#"{"duration": "ten minutes"}"#)),
+        Reply::from("Fine."),
     ];
     let running = Running::start_with(ScriptedLlm::replies(script), |_| ()).await;
     let client = running.client().await;
-    let first = daemon_ask(&client, "hm").await;
-    let idle = first.savings.unwrap();
-    assert!(idle.eager > 3 * idle.prefix, "{idle:?}");
-    assert_eq!((idle.marginal, idle.loaded, idle.discovery), (0, 0, 0));
-    let second = daemon_ask(&client, WORDS).await;
-    let found = second.savings.unwrap();
-    assert_eq!((found.eager, found.prefix), (idle.eager, idle.prefix));
+    // Counted from the first turn on.
+    let first = daemon_ask(&client, WORDS).await;
+    let found = first.savings.unwrap();
+    assert!(found.eager > 3 * found.prefix, "{found:?}");
     assert!(found.marginal > 0 && found.marginal == found.loaded, "{found:?}");
     // The call and its answer stand in the prompt besides the schema.
     assert!(found.discovery > 0 && found.discovery < 500, "{found:?}");
-    assert_eq!(found.reused, u64::from(second.tokens.cached));
+    assert_eq!(found.reused, u64::from(first.tokens.cached));
     let spent = (found.prefix + found.loaded + found.discovery) as i64;
     assert_eq!(found.net, found.eager as i64 - spent);
+    let second = daemon_ask(&client, "hm").await;
+    let idle = second.savings.unwrap();
+    assert_eq!((idle.eager, idle.prefix), (found.eager, found.prefix));
+    assert_eq!((idle.marginal, idle.loaded, idle.discovery), (0, found.loaded, 0));
+    let silence = daemon_ask(&client, " ").await;
+    assert_eq!(silence.savings, None, "nobody asked the model");
     let mut all = Savings::default();
     all.add(&idle);
     all.add(&found);
     running
         .until("has both turns", |status| {
-            status.turns == 2 && status.savings == all
+            status.turns == 3 && status.savings == all
         })
         .await;
     running
@@ -156,6 +159,48 @@ async fn what_lazy_loading_saves_is_told_by_turn_and_in_all() {
 
 async fn daemon_ask(client: &zbus::Connection, words: &str) -> Report {
     crate::daemon_loop::ask(client, words).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_was_read_out_is_not_repeated_once_a_rule_holds_it_back() {
+    let home = Home::seeded(NOW);
+    let mut settings = Settings {
+        pre_discover: false,
+        act_score: 1.0,
+        ..Settings::default()
+    };
+    settings.loading.rules = Rules(vec![Rule {
+        tools: vec!["mail.*".to_owned()],
+        phases: vec![Phase::Search, Phase::Load, Phase::Active],
+        when: When::Voice,
+    }]);
+    let script = [Reply::Text(call("mail.recent", "{}")), Reply::from("Nothing.")];
+    let llm = Arc::new(ScriptedLlm::replies(script));
+    let mut room = home.room(llm.clone(), settings);
+    let read = say(&mut room, "any new mail").await;
+    assert_eq!(read.calls[0].status, "ok");
+    let subject = read.calls[0].result["mails"][0]["subject"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(room.ctx().last.is_some_and(|last| last.text.len() > 5));
+    room.agent().unwrap().step(daemon::agent::Input::Said {
+        text: "repeat that".into(),
+        context: String::new(),
+        asked: daemon::agent::rules::Asked {
+            by_voice: Some(true),
+            ..Default::default()
+        },
+    });
+    assert!(room.ctx().last.is_none());
+    let prompt: String = room
+        .agent()
+        .unwrap()
+        .transcript()
+        .into_iter()
+        .map(|piece| piece.text)
+        .collect();
+    assert!(!prompt.contains(&subject), "{prompt}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What a tool is: typed arguments, an effect, a policy, words, and `run`.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -380,6 +380,18 @@ pub struct Search {
     pub auto_load: bool,
     /// What this request sees.
     pub lens: Arc<Lens>,
+    /// The tools that the model is shown from the start, where that is not what they say themselves.
+    pub core: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Search {
+    /// Whether the model is shown this tool from the start.
+    pub fn is_core(&self, name: &str) -> bool {
+        match &self.core {
+            Some(core) => core.contains(name),
+            None => crate::find(name).is_some_and(|entry| entry.load == LoadPolicy::Core),
+        }
+    }
 }
 
 impl Default for Search {
@@ -389,6 +401,7 @@ impl Default for Search {
             min_score: crate::discover::MIN_SCORE,
             auto_load: true,
             lens: Arc::default(),
+            core: None,
         }
     }
 }

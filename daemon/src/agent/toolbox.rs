@@ -1,7 +1,7 @@
 //! Which tools there are, which of them the model has seen, and which it may call now.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,8 +21,7 @@ pub const DISCOVER: &str = "tools.discover";
 /// How many tools a ranking is cut to.
 const WIDE: usize = 10;
 
-/// What a ranking of earlier words counts beside that of these: even a tool that was named whole stays under the score from
-/// which on a tool has to be called.
+/// What a ranking of earlier words counts beside that of these.
 const WEAKLY: f32 = 0.39;
 
 /// Tenths of bytes in a token of a schema, until the model's own tokenizer has counted.
@@ -39,6 +38,8 @@ pub struct Toolbox {
     /// The request that is being served.
     asked: Asked,
     tainted: bool,
+    /// What this request has found or used.
+    busy: BTreeSet<String>,
     lens: Arc<Lens>,
     searches: Arc<Mutex<Searches>>,
 }
@@ -149,16 +150,22 @@ impl Toolbox {
             loading: loading.clone(),
             asked: Asked::default(),
             tainted: false,
+            busy: BTreeSet::new(),
             lens: Arc::default(),
             searches: Arc::default(),
         }
     }
 
-    /// Begins to serve a request: what it may see is decided now, and what nobody used for long is unloaded. Returns the
-    /// names of what went.
-    pub fn ask(&mut self, asked: Asked, tainted: bool) -> Vec<String> {
+    /// Begins to serve a request: what it may see is decided now, and what nobody used for long is unloaded. Returns what
+    /// went.
+    pub fn ask(&mut self, asked: Asked, tainted: bool) -> Vec<Loaded> {
         self.asked = asked;
         self.taint(tainted);
+        self.busy.clear();
+        for one in &mut self.loaded {
+            // A clock that was put back must not make a tool stay for ever.
+            one.used = one.used.min(self.asked.at);
+        }
         let before = self.loaded.clone();
         if let Storage::Session { ttl: Some(ttl) } = self.loading.storage {
             let at = self.asked.at;
@@ -187,6 +194,12 @@ impl Toolbox {
         self.loading.rules.forbid(phase, name, &self.asked, self.tainted)
     }
 
+    /// Whether what this tool told may not be told in this request either.
+    pub fn holds_back(&self, name: &str) -> bool {
+        // That it was told made the conversation tainted; that alone is no reason to forget it.
+        self.loading.rules.forbid(Phase::Active, name, &self.asked, false)
+    }
+
     /// What searches of this request see.
     pub fn lens(&self) -> &Arc<Lens> {
         &self.lens
@@ -195,7 +208,7 @@ impl Toolbox {
     /// Makes room when the schemas found so far take more tokens than they may: those go that were not used for
     /// longest, down to three quarters, because whatever goes makes the engine evaluate all that follows again. What this request
     /// has found or used stays. Returns the names of what went.
-    pub fn make_room(&mut self) -> Vec<String> {
+    pub fn make_room(&mut self) -> Vec<Loaded> {
         let Some(most) = self.loading.tokens else {
             return Vec::new();
         };
@@ -208,7 +221,7 @@ impl Toolbox {
                 .loaded
                 .iter()
                 .enumerate()
-                .filter(|(_, one)| one.used < self.asked.at);
+                .filter(|(_, one)| !self.busy.contains(&one.name));
             let Some((oldest, _)) = old.min_by_key(|(_, one)| one.used) else {
                 break;
             };
@@ -266,6 +279,12 @@ impl Toolbox {
         self.is_core(name) || self.loaded.iter().any(|one| one.name == name)
     }
 
+    /// Names of the tools whose schemas stand in the prompt from the start.
+    pub fn core(&self) -> BTreeSet<String> {
+        let core = self.tools.iter().filter(|(_, known)| known.core);
+        core.map(|(name, _)| (*name).to_owned()).collect()
+    }
+
     /// Whether its schema stands in the prompt from the start.
     pub fn is_core(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|k| k.core)
@@ -277,10 +296,10 @@ impl Toolbox {
     }
 
     /// The same for words that go on from others: what fitted those counts a little, so that "and tomorrow" finds what "will it
-    /// rain today" found. It only ever lifts a tool into view: alone it is never enough to make the model call one.
-    pub fn rank_after(&self, words: &str, before: Option<&str>) -> Vec<Match> {
+    /// rain today" found. It is for what the model is shown, never for what it has to call.
+    pub fn rank_after(&self, words: &str, before: &str) -> Vec<Match> {
         let mut hits = self.rank(words);
-        for mut earlier in before.map_or_else(Vec::new, |before| self.rank(before)) {
+        for mut earlier in self.rank(before) {
             earlier.score *= WEAKLY;
             earlier.why = format!("said before: {}", earlier.why);
             match hits.iter_mut().find(|hit| hit.name == earlier.name) {
@@ -358,6 +377,7 @@ impl Toolbox {
             } else if let Some(known) = self.tools.get(name.as_str())
                 && !self.forbids(Phase::Load, name)
             {
+                self.busy.insert(name.clone());
                 self.loaded.push(Loaded {
                     name: name.clone(),
                     used: self.asked.at,
@@ -372,19 +392,25 @@ impl Toolbox {
     pub fn touch(&mut self, name: &str) {
         if let Some(one) = self.loaded.iter_mut().find(|one| one.name == name) {
             one.used = self.asked.at;
+            self.busy.insert(name.to_owned());
         }
     }
 
-    /// When a tool that is loaded was used, as it was known before a restart.
+    /// A tool that was just loaded was used then, and this request has not asked for it.
     pub fn used(&mut self, name: &str, at: i64) {
         if let Some(one) = self.loaded.iter_mut().find(|one| one.name == name) {
-            one.used = at;
+            one.used = at.min(self.asked.at);
+            self.busy.remove(name);
         }
     }
 
-    /// Unloads what does not stand in the prompt any more.
-    pub fn keep_only(&mut self, shown: &[&str]) {
-        self.loaded.retain(|one| shown.contains(&one.name.as_str()));
+    /// Unloads what does not stand in the prompt any more, and returns it.
+    pub fn keep_only(&mut self, shown: &[&str]) -> Vec<Loaded> {
+        let (kept, gone) = std::mem::take(&mut self.loaded)
+            .into_iter()
+            .partition(|one| shown.contains(&one.name.as_str()));
+        self.loaded = kept;
+        gone
     }
 
     /// Unloads everything.
@@ -471,16 +497,16 @@ impl Known {
     }
 }
 
-/// Names that are in one list and not in the other.
-fn gone(before: &[Loaded], after: &[Loaded]) -> Vec<String> {
+/// What is in one list and not in the other.
+fn gone(before: &[Loaded], after: &[Loaded]) -> Vec<Loaded> {
     let gone = before
         .iter()
         .filter(|one| !after.iter().any(|left| left.name == one.name));
-    gone.map(|one| one.name.clone()).collect()
+    gone.cloned().collect()
 }
 
-/// What makes two searches the same: their words, in any order and spelling of case.
-pub fn search_key(query: &str) -> String {
+/// What makes two searches the same: their words, in any order and spelling of case, and their domain.
+pub fn search_key(query: &str, domain: Option<&str>) -> String {
     let mut words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())
         .filter(|w| !w.is_empty())
@@ -488,5 +514,9 @@ pub fn search_key(query: &str) -> String {
         .collect();
     words.sort();
     words.dedup();
-    words.join(" ")
+    format!(
+        "{} in {}",
+        words.join(" "),
+        domain.unwrap_or_default().trim().to_lowercase()
+    )
 }

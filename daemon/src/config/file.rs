@@ -539,6 +539,26 @@ mod tests {
     }
 
     #[test]
+    fn what_the_readme_shows_is_a_config() {
+        let readme = include_str!("../../../README.md");
+        let blocks: Vec<String> = readme
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("```"))
+            .map(|(block, _)| block.lines().map(str::trim_start).collect::<Vec<_>>().join("\n"))
+            .collect();
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            assert_eq!(problems(&block), "fine", "{block}");
+            assert_ne!(
+                parse(&block).unwrap().0,
+                Config::default(),
+                "{block} says nothing"
+            );
+        }
+    }
+
+    #[test]
     fn files_that_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");

@@ -1,14 +1,16 @@
 //! What a turn is told before it begins and what is noted when it is over: the request's circumstances, how tools fared, what
 //! lazy loading saved, what stays loaded.
 
+use jiff::Timestamp;
 use models::{
     EngineError,
     llm::{Piece, Usage},
 };
 use tools::system::desktop::power;
 
-use super::{Room, joined};
+use super::{Room, bounded, joined};
 use crate::{
+    act::Writing,
     agent::rules::Asked,
     report::{Report, Savings},
     shelf,
@@ -35,7 +37,8 @@ pub struct Spending {
 impl Room {
     /// What is known about a request besides its words. The screen is looked at only for rules that ask for it.
     pub async fn asked(&mut self, by_voice: bool) -> Asked {
-        let (now, parts) = (self.now().timestamp(), &self.parts);
+        // By the machine's clock, whatever moment the turn pretends: this is compared with other turns, and kept.
+        let (now, parts) = (Timestamp::now(), &self.parts);
         self.spending = Spending::default();
         Asked {
             at: now.as_second(),
@@ -48,19 +51,18 @@ impl Room {
         }
     }
 
-    /// Notes how a call ended, which counts when tools are searched.
-    pub async fn fared(&mut self, tool: &'static str, worked: bool) {
-        let (mut health, now) = (self.health.clone(), self.now().timestamp());
-        let noting = tokio::task::spawn_blocking(move || {
-            let noted = health.note(tool, worked, now);
-            (health, noted)
-        });
-        if let Ok((health, noted)) = noting.await {
-            self.health = health;
-            if let Err(error) = noted {
+    /// Notes how a call ended, which counts when tools are searched. It is written down while the turn goes on.
+    pub fn fared(&mut self, tool: &'static str, worked: bool) {
+        let Some(noted) = self.health.note(tool, worked, Timestamp::now()) else {
+            return;
+        };
+        let writing = Writing::begin();
+        tokio::task::spawn_blocking(move || {
+            let _writing = writing;
+            if let Err(error) = noted.write() {
                 tracing::warn!(%error, "how a tool fared could not be written down");
             }
-        }
+        });
     }
 
     /// Adds up what a step cost; called before the agent reads what the model wrote.
@@ -77,17 +79,11 @@ impl Room {
         Ok(())
     }
 
-    /// Closes a turn's accounts: what it saved, and what stays loaded for the next start. What cannot be counted or kept now
-    /// is left out.
+    /// Closes a turn's accounts: what it saved, and what stays loaded for the next start.
     pub async fn settle_accounts(&mut self, report: &mut Report) {
-        if self.agent.is_none() {
-            return;
-        }
-        if let Err(error) = self.count().await {
-            tracing::debug!(%error, "the tools could not be counted");
-        }
         let Some(agent) = &self.agent else { return };
-        if let Some(sizes) = self.sizes {
+        // Where no model was asked, nothing was spent and nothing saved.
+        if let Some(sizes) = self.sizes.filter(|_| report.steps > 0) {
             let found = agent.found();
             let (eager, prefix) = (u64::from(sizes.eager), u64::from(sizes.prefix));
             let loaded = u64::from(agent.toolbox().loaded_tokens());
@@ -102,17 +98,23 @@ impl Room {
                 net: eager as i64 - (prefix + loaded + discovery) as i64,
             });
         }
-        if agent.toolbox().keeps() {
-            let (state, loaded) = (self.parts.dirs.state.clone(), agent.loaded());
-            let kept = tokio::task::spawn_blocking(move || shelf::write(&state, &loaded)).await;
-            if let Ok(Err(error)) = kept {
-                tracing::warn!(%error, "the tools in use could not be written down");
-            }
+        let loaded = agent.loaded();
+        if !agent.toolbox().keeps() || self.shelved.as_ref() == Some(&loaded) {
+            return;
+        }
+        let (state, shelved) = (self.parts.dirs.state.clone(), loaded.clone());
+        match tokio::task::spawn_blocking(move || shelf::write(&state, &loaded)).await {
+            Ok(Ok(())) => self.shelved = Some(shelved),
+            Ok(Err(error)) => tracing::warn!(%error, "the tools in use could not be written down"),
+            Err(_) => {}
         }
     }
 
     /// Counts the static prefix and every schema with the model's own tokenizer, once.
-    async fn count(&mut self) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// What keeps the engine from it; everything works without, by estimates.
+    pub async fn count(&mut self) -> Result<(), EngineError> {
         let (Some(info), Some(agent), None) = (&self.info, &self.agent, self.sizes) else {
             return Ok(());
         };
@@ -127,7 +129,7 @@ impl Room {
             .chain(schemas)
             .map(joined)
             .collect();
-        let counts = self.llm.count(&texts).await?;
+        let counts = bounded(self.parts.limits.generate, self.llm.count(&texts)).await?;
         let [eager, prefix, schemas @ ..] = &counts[..] else {
             return Ok(());
         };

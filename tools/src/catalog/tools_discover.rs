@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
-    discover::{Index, Tier},
+    contract::{Ctx, Effect, LoadPolicy, Output, Search, Tool, ToolError},
+    discover::{Doc, Index, Tier},
     system::plain,
 };
 
@@ -55,18 +55,26 @@ impl Tool for This {
         let (index, search) = (&ctx.index, &ctx.search);
         let domain = args.domain.as_deref().map(str::trim).filter(|d| !d.is_empty());
         let top_k = args.top_k.map(|k| k.clamp(1, MAX_TOP_K) as usize);
-        let queries: Vec<&str> = args.query.split([';', '\n']).map(str::trim).collect();
+        let queries = args
+            .query
+            .split([';', '\n'])
+            .map(str::trim)
+            .filter(|q| !q.is_empty());
         let (mut names, mut load, mut open) = (Vec::new(), Vec::new(), Vec::new());
-        let mut without: Vec<&str> = Vec::new();
-        for query in queries.into_iter().filter(|q| !q.is_empty()).take(MAX_QUERIES) {
+        let (mut without, mut left) = (Vec::new(), Vec::new());
+        for (number, query) in queries.enumerate() {
+            if number >= MAX_QUERIES {
+                left.push(query);
+                continue;
+            }
             let hits = search
                 .lens
                 .search(index, query, domain, index.docs().len(), search.min_score);
             // The wrong door: what is asked for needs no search.
-            if let Some(best) = hits.first().filter(|best| is_core(&best.name)) {
-                open.push(best.name.clone());
-            }
-            let hits = hits.into_iter().filter(|hit| !is_core(&hit.name));
+            let first = hits.first().filter(|best| search.is_core(&best.name));
+            open.extend(first.map(|best| best.name.clone()));
+            let found = first.is_some();
+            let hits = hits.into_iter().filter(|hit| !search.is_core(&hit.name));
             let before = names.len();
             for hit in hits.take(top_k.unwrap_or(search.top_k)) {
                 if search.auto_load || hit.tier == Tier::Exact {
@@ -74,14 +82,14 @@ impl Tool for This {
                 }
                 names.push(hit.name);
             }
-            if names.len() == before {
+            if names.len() == before && !found {
                 without.push(query);
             }
         }
         // Nothing asked but a domain: the whole of it.
         if args.query.trim().is_empty() {
             let docs = index.docs().iter().filter(|d| domain == Some(d.domain()));
-            let docs = docs.filter(|d| !is_core(&d.name) && !search.lens.hidden.contains(&d.name));
+            let docs = docs.filter(|d| !search.is_core(&d.name) && !search.lens.hidden.contains(&d.name));
             names.extend(docs.map(|d| d.name.clone()).take(top_k.unwrap_or(MAX_LOADED)));
             if search.auto_load {
                 load.clone_from(&names);
@@ -101,47 +109,66 @@ impl Tool for This {
         if names.is_empty() {
             return Err(ToolError::tell(format!(
                 "No tool fits that. There are tools for {}. If none of these can help, say so.",
-                domains(index)
+                domains(index, search)
             )));
         }
-        let found: Vec<_> = names
-            .iter()
-            .filter_map(|name| index.docs().iter().find(|d| d.name == *name))
-            .map(|d| json!({"name": d.name, "summary": d.summary}))
-            .collect();
-        let mut say = match load.is_empty() {
-            true => format!("Found: {}. To load one, ask for its name.", names.join(", ")),
-            false => format!("Loaded: {}.", load.join(", ")),
+        let row = |doc: &Doc| {
+            let mut row = json!({"name": doc.name, "summary": doc.summary});
+            if !load.contains(&doc.name) {
+                row["loaded"] = json!(false);
+            }
+            row
         };
-        let mut data = json!({"tools": found});
-        if load.is_empty() {
+        let docs = names
+            .iter()
+            .filter_map(|name| index.docs().iter().find(|d| d.name == *name));
+        let mut data = json!({"tools": docs.map(row).collect::<Vec<_>>()});
+        let only: Vec<String> = names
+            .iter()
+            .filter(|name| !load.contains(name))
+            .cloned()
+            .collect();
+        let mut say = String::new();
+        if !load.is_empty() {
+            say = format!("Loaded: {}.", load.join(", "));
+        }
+        if !only.is_empty() {
+            say.push_str(&format!(
+                " Found: {}. To load one, ask for its name.",
+                only.join(", ")
+            ));
             data["next"] =
                 json!("Call tools.discover with the name of one of these as the query to load it.");
         }
         if !open.is_empty() {
             data["have_already"] = json!(open);
         }
-        if !without.is_empty() {
-            let without: Vec<String> = without.iter().map(|query| plain::one_line(query, 60)).collect();
-            say.push_str(&format!(" Nothing fits {}.", plain::listed(&without, "or")));
-            data["nothing_fits"] = json!(without);
+        for (key, queries, words) in [
+            ("nothing_fits", without, "Nothing fits"),
+            ("not_searched", left, "I did not search for"),
+        ] {
+            if !queries.is_empty() {
+                let queries: Vec<String> = queries
+                    .iter()
+                    .take(MAX_LOADED)
+                    .map(|query| plain::one_line(query, 60))
+                    .collect();
+                say.push_str(&format!(" {words} {}.", plain::listed(&queries, "or")));
+                data[key] = json!(queries);
+            }
         }
+        let say = say.trim_start().to_owned();
         let mut output = Output::new(say, data);
         output.load = load;
         Ok(output)
     }
 }
 
-/// Core tools are in the prompt from the start; finding them again would only cost tokens.
-fn is_core(name: &str) -> bool {
-    crate::find(name).is_some_and(|e| e.load == LoadPolicy::Core)
-}
-
-fn domains(index: &Index) -> String {
+fn domains(index: &Index, search: &Search) -> String {
     let mut domains: Vec<&str> = index
         .docs()
         .iter()
-        .filter(|d| !is_core(&d.name))
+        .filter(|d| !search.is_core(&d.name))
         .map(|d| d.domain())
         .collect();
     domains.sort_unstable();
@@ -151,6 +178,8 @@ fn domains(index: &Index) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::testing::{ctx, run, told};
 
@@ -166,7 +195,7 @@ mod tests {
         ] {
             let output = run("tools.discover", args.clone(), &ctx).await.unwrap();
             assert_eq!(output.load[0], first, "{args}");
-            assert!(output.load.len() <= 3 && output.load.iter().all(|n| !is_core(n)));
+            assert!(output.load.len() <= 3 && output.load.iter().all(|n| !ctx.search.is_core(n)));
             assert_eq!(output.data["tools"].as_array().unwrap().len(), output.load.len());
         }
         let one = run("tools.discover", json!({"query": "create", "top_k": 1}), &ctx)
@@ -207,21 +236,61 @@ mod tests {
             .index
             .docs()
             .iter()
-            .filter(|d| d.domain() == "mail" && !is_core(&d.name));
+            .filter(|d| d.domain() == "mail" && !ctx.search.is_core(&d.name));
         assert_eq!(mail.load.len(), all.count());
     }
 
     #[tokio::test]
     async fn what_needs_no_search_is_said_to_be_there() {
         let home = tempfile::tempdir().unwrap();
+        let mut ctx = ctx(home.path());
+        let both = json!({"query": "calendar.query; timers.set", "top_k": 1});
+        let output = run("tools.discover", both, &ctx).await.unwrap();
+        assert_eq!(output.data["have_already"], json!(["calendar.query"]));
+        assert_eq!(output.data["nothing_fits"], Value::Null);
+        // What the person took out of the prompt is not there, whatever the tool says of itself.
+        ctx.search.core = Some(std::sync::Arc::new(["timers.set".to_owned()].into()));
+        let output = run(
+            "tools.discover",
+            json!({"query": "calendar.query", "top_k": 1}),
+            &ctx,
+        )
+        .await
+        .unwrap();
+        assert_eq!(output.load, ["calendar.query"]);
+        assert_eq!(output.data["have_already"], Value::Null);
+        // Seen through a lens that shows nothing else, what is there is all that there is to say.
+        ctx.search.lens = std::sync::Arc::new(crate::discover::Lens {
+            hidden: ctx
+                .index
+                .docs()
+                .iter()
+                .map(|d| d.name.clone())
+                .filter(|n| n != "timers.set")
+                .collect(),
+            ..Default::default()
+        });
+        let text = told(run("tools.discover", json!({"query": "timers.set"}), &ctx).await);
+        assert_eq!(text, "You have timers.set already. Call it, without a search.");
+    }
+
+    #[tokio::test]
+    async fn what_is_too_much_for_one_call_is_said_to_be_left_out() {
+        let home = tempfile::tempdir().unwrap();
         let ctx = ctx(home.path());
-        let args = json!({"query": "calendar.query", "top_k": 1});
-        let output = run("tools.discover", args, &ctx).await;
-        let text = match output {
-            Ok(output) => output.data["have_already"].to_string(),
-            Err(_) => told(output),
-        };
-        assert!(text.contains("calendar.query"), "{text}");
+        let query = "timers.set; notes.create; mail.send; media.pause; files.open; web.search; clock.now";
+        let output = run("tools.discover", json!({"query": query, "top_k": 1}), &ctx)
+            .await
+            .unwrap();
+        assert_eq!(output.load.len(), MAX_QUERIES);
+        assert_eq!(output.data["not_searched"], json!(["web.search", "clock.now"]));
+        assert!(
+            output
+                .say
+                .contains("I did not search for web.search or clock.now"),
+            "{}",
+            output.say
+        );
     }
 
     #[tokio::test]
@@ -241,6 +310,11 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(loaded.load, ["timers.set"]);
+        let some = json!({"query": "timers.set; take a note", "top_k": 1});
+        let some = run("tools.discover", some, &ctx).await.unwrap();
+        assert_eq!(some.load, ["timers.set"]);
+        assert!(some.say.contains("Found: notes.create"), "{}", some.say);
+        assert_eq!(some.data["tools"][1]["loaded"], false);
         let whole = run("tools.discover", json!({"query": "", "domain": "timers"}), &ctx)
             .await
             .unwrap();

@@ -44,6 +44,41 @@ struct Trouble {
     at: Timestamp,
 }
 
+/// What is to be written down about a tool.
+#[derive(Debug)]
+#[must_use = "it is not written down yet"]
+pub struct Noted {
+    file: PathBuf,
+    tool: String,
+    trouble: Option<Trouble>,
+}
+
+impl Noted {
+    /// Writes it down. Blocks for as long as a row takes.
+    ///
+    /// # Errors
+    /// When the disk or the database does not let us.
+    pub fn write(self) -> Result<(), HealthError> {
+        if let Some(folder) = self.file.parent() {
+            store::make_folder(folder)?;
+        }
+        if !self.file.exists() {
+            // Made by us, so that it is closed to others from the start.
+            store::create_new(&self.file, b"")?;
+        }
+        let base = Connection::open(&self.file)?;
+        base.execute_batch(LAYOUT)?;
+        match self.trouble {
+            None => base.execute("DELETE FROM health WHERE tool = ?1", [self.tool])?,
+            Some(Trouble { count, at }) => base.execute(
+                "INSERT OR REPLACE INTO health (tool, trouble, at) VALUES (?1, ?2, ?3)",
+                params![self.tool, count, at.as_second()],
+            )?,
+        };
+        Ok(())
+    }
+}
+
 /// Why it could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthError {
@@ -70,41 +105,24 @@ impl Health {
         Health { file, known }
     }
 
-    /// Notes how a call of a tool ended. Blocks for as long as a row takes to be written; nothing is written for tools
-    /// that work and always did.
-    ///
-    /// # Errors
-    /// When it cannot be written down; it counts in this process all the same.
-    pub fn note(&mut self, tool: &str, worked: bool, now: Timestamp) -> Result<(), HealthError> {
+    /// Notes how a call of a tool ended. What is returned has to be written down; nothing is, for tools that work and always
+    /// did.
+    pub fn note(&mut self, tool: &str, worked: bool, now: Timestamp) -> Option<Noted> {
         let before = self.known.get(tool).map_or(0.0, |trouble| trouble.now(now));
         if worked && before == 0.0 {
-            return Ok(());
+            return None;
         }
         let count = if worked { before * HEALS } else { before + 1.0 };
-        let trouble = Trouble { count, at: now };
-        let base = || -> Result<Connection, HealthError> {
-            if let Some(folder) = self.file.parent() {
-                store::make_folder(folder)?;
-            }
-            if !self.file.exists() {
-                // Made by us, so that it is closed to others from the start.
-                store::create_new(&self.file, b"")?;
-            }
-            let base = Connection::open(&self.file)?;
-            base.execute_batch(LAYOUT)?;
-            Ok(base)
-        };
-        if count < FORGOTTEN {
-            self.known.remove(tool);
-            base()?.execute("DELETE FROM health WHERE tool = ?1", [tool])?;
-        } else {
-            self.known.insert(tool.to_owned(), trouble);
-            base()?.execute(
-                "INSERT OR REPLACE INTO health (tool, trouble, at) VALUES (?1, ?2, ?3)",
-                params![tool, count, now.as_second()],
-            )?;
+        let trouble = Some(Trouble { count, at: now }).filter(|_| count >= FORGOTTEN);
+        match trouble {
+            Some(trouble) => _ = self.known.insert(tool.to_owned(), trouble),
+            None => _ = self.known.remove(tool),
         }
-        Ok(())
+        Some(Noted {
+            file: self.file.clone(),
+            tool: tool.to_owned(),
+            trouble,
+        })
     }
 
     /// What to multiply scores with, for those that keep failing.
@@ -157,31 +175,37 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
+    fn note(health: &mut Health, worked: bool) {
+        if let Some(noted) = health.note("web.search", worked, noon()) {
+            noted.write().unwrap();
+        }
+    }
+
     #[test]
     fn a_tool_that_keeps_failing_sinks_and_heals_when_it_works() {
         let home = tempfile::tempdir().unwrap();
         let mut health = Health::at(home.path());
         let weight = |health: &Health, at| health.weights(at).get("web.search").copied().unwrap_or(1.0);
-        health.note("web.search", true, noon()).unwrap();
+        note(&mut health, true);
         assert!(
             !home.path().join("health.db").exists(),
             "what works is not written down"
         );
-        health.note("web.search", false, noon()).unwrap();
+        note(&mut health, false);
         assert_eq!(weight(&health, noon()), 1.0, "once is bad luck");
-        health.note("web.search", false, noon()).unwrap();
+        note(&mut health, false);
         let twice = weight(&health, noon());
-        health.note("web.search", false, noon()).unwrap();
+        note(&mut health, false);
         let thrice = weight(&health, noon());
         assert!(thrice < twice && twice < 1.0, "{thrice} {twice}");
         for _ in 0..100 {
-            health.note("web.search", false, noon()).unwrap();
+            note(&mut health, false);
         }
         assert_eq!(weight(&health, noon()), LEAST as f32);
         // Another process knows it, too.
         assert_eq!(weight(&Health::at(home.path()), noon()), LEAST as f32);
         for _ in 0..10 {
-            health.note("web.search", true, noon()).unwrap();
+            note(&mut health, true);
         }
         assert_eq!(weight(&health, noon()), 1.0);
         assert!(Health::at(home.path()).known.is_empty());
@@ -192,7 +216,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut health = Health::at(home.path());
         for _ in 0..3 {
-            health.note("web.search", false, noon()).unwrap();
+            note(&mut health, false);
         }
         let now = health.weights(noon());
         assert_eq!(health.weights(noon() - 48.hours()), now);
@@ -211,7 +235,7 @@ mod tests {
         assert!(health.weights(noon()).is_empty());
         for _ in 0..3 {
             // It is not thrown away either: somebody may know what it is.
-            assert!(health.note("web.search", false, noon()).is_err());
+            assert!(health.note("web.search", false, noon()).unwrap().write().is_err());
         }
         assert!(!health.weights(noon()).is_empty());
     }

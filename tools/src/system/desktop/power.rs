@@ -198,10 +198,24 @@ async fn open(desk: &Desk) -> Result<Bus, ToolError> {
     Bus::open(desk, On::System).await.map_err(fail)
 }
 
-/// Whether the screen is locked; nothing when nobody can tell.
+/// Whether the screen is locked; nothing when nobody can tell. That logind does not know of a lock says little: many a program
+/// that locks tells nobody. So only a service of the desktop that is asked and says no is believed.
 pub async fn is_locked(desk: &Desk) -> Option<bool> {
-    let bus = Bus::open(desk, On::System).await.ok()?;
-    bus.get(SESSION, "LockedHint").await.ok()
+    if let Ok(system) = Bus::open(desk, On::System).await
+        && system.get(SESSION, "LockedHint").await == Ok(true)
+    {
+        return Some(true);
+    }
+    let session = Bus::open(desk, On::Session).await.ok()?;
+    let mut known = None;
+    for saver in SAVERS {
+        if session.has(saver.name).await == Ok(true)
+            && let Ok(active) = session.call::<_, bool>(saver, "GetActive", &()).await
+        {
+            known = Some(known.unwrap_or(false) || active);
+        }
+    }
+    known
 }
 
 /// Whether the session says that it is locked, soon.
