@@ -99,8 +99,8 @@ const NEAR_CORE: f32 = 0.5;
 /// calendar.query and calendar.find_slots with the minute that the prompt names.
 const RANK_WEIGHT: f32 = 2.0;
 
-/// Tokens of the catalogue: every tool of ours has its name in it, and most domains one line.
-pub const CATALOG_TOKENS: u32 = 400;
+/// Tokens of the catalogue: every tool of ours has its name in it, and its domain one line.
+pub const CATALOG_TOKENS: u32 = 225;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;

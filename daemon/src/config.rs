@@ -154,7 +154,7 @@ section! {
         /// Whether the catalogue says a few words on each tool, or only its name.
         catalog_summaries: bool = false,
         /// Tokens that the catalogue may take, roughly. Over that the largest domains say less: first no summaries, then one
-        /// line for all their tools; 0 means that it may take as many as it needs.
+        /// line for all their tools; over four times that, only how many. 0 means that it may take as many as it needs.
         #[schemars(range(min = 0, max = 100_000))]
         catalog_tokens: u32 = crate::agent::CATALOG_TOKENS,
         /// Tokens that prompt and answer may take together; 0 means all of llm.context.

@@ -9,7 +9,7 @@ pub use read::defuse;
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Card, Piece};
 
@@ -101,6 +101,27 @@ pub fn detect(template: Option<&str>, architecture: &str) -> &'static dyn Dialec
     }
     // Tags that are explained in the prompt with an example of a call: what an unknown model follows best.
     &hermes::Hermes
+}
+
+/// A tool as data, in the form in which the families' own templates are given it.
+fn signature(card: &Card) -> Value {
+    let mut parameters = card.parameters.clone();
+    hide_lower_bounds(&mut parameters);
+    json!({"type": "function", "function": {
+        "name": card.name, "description": card.summary, "parameters": parameters,
+    }})
+}
+
+/// That a number counts something goes without saying, and the grammar holds it; saying it costs six tokens each time.
+fn hide_lower_bounds(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, value| key != "minimum" || !matches!(value.as_u64(), Some(0 | 1)));
+            object.values_mut().for_each(hide_lower_bounds);
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_lower_bounds),
+        _ => {}
+    }
 }
 
 /// Finds the tool that a name written by the model stands for.

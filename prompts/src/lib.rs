@@ -75,6 +75,11 @@ pub struct Sections {
 }
 
 /// Where the discovered schemas stand.
+///
+/// Seen with the 1.5B model in 48 turns of conversations of six misheard requests each (`models/bench/placement.py`): the tail
+/// evaluates 141 tokens a turn (at most 379) and calls an acceptable tool first for 34 of 40 requests that one serves; in
+/// the system message it is 256 (at most 735) and 33. Both leave the other eight alone. So the tail is the default: a
+/// discovery costs its own schemas and nothing that was said before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Placement {
     /// After the catalogue, before the conversation: each discovery re-evaluates the conversation.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, read, same_name};
+use super::{Dialect, Frame, ParseError, Parsed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -79,10 +79,7 @@ impl Dialect for Hermes {
 impl Hermes {
     fn signatures(&self, cards: &[Card]) -> String {
         cards.iter().fold(String::new(), |mut lines, card| {
-            let signature = json!({"type": "function", "function": {
-                "name": card.name, "description": card.summary, "parameters": card.parameters,
-            }});
-            let _ = writeln!(lines, "{}", read::defuse(&spaced(&signature), self.tags()));
+            let _ = writeln!(lines, "{}", read::defuse(&spaced(&signature(card)), self.tags()));
             lines
         })
     }

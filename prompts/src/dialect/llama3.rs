@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, read, same_name};
+use super::{Dialect, Frame, ParseError, Parsed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -67,12 +67,7 @@ impl Llama3 {
     fn signatures(&self, cards: &[Card]) -> String {
         let lines: Vec<String> = cards
             .iter()
-            .map(|card| {
-                let signature = json!({"type": "function", "function": {
-                    "name": card.name, "description": card.summary, "parameters": card.parameters,
-                }});
-                read::defuse(&spaced(&signature), self.tags())
-            })
+            .map(|card| read::defuse(&spaced(&signature(card)), self.tags()))
             .collect();
         lines.join("\n\n")
     }

@@ -27,16 +27,16 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Time as said: "tomorrow", "next week"
+    /// As said: "next week"
     when: Option<String>,
-    /// Words in the title, place, person or calendar
+    /// Words of title, place or people
     text: Option<String>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "calendar.query";
-    const SUMMARY: &'static str = "Look up events, meetings and appointments in the calendar";
+    const SUMMARY: &'static str = "Look up events, meetings and appointments";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[
