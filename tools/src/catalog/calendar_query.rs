@@ -36,7 +36,7 @@ pub struct Args {
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "calendar.query";
-    const SUMMARY: &'static str = "Look up events, meetings and appointments";
+    const SUMMARY: &'static str = "Look up calendar events";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[

@@ -45,7 +45,7 @@ enum Want {
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "contacts.search";
-    const SUMMARY: &'static str = "Look up a contact's phone, mail, birthday or address";
+    const SUMMARY: &'static str = "Look up a contact or birthday";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[

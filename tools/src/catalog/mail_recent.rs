@@ -26,6 +26,7 @@ pub struct This;
 pub struct Args {
     from: Option<String>,
     unread: Option<bool>,
+    /// 5 unless said
     #[schemars(range(min = 1))]
     count: Option<u32>,
 }

@@ -26,7 +26,7 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Due time as said, or "overdue"
+    /// As said, or "overdue"
     when: Option<String>,
     list: Option<String>,
 }
