@@ -13,6 +13,7 @@ mod chat;
 mod daemon_loop;
 mod dialogue;
 mod real;
+mod tokens;
 mod ringing;
 mod sound;
 mod following;

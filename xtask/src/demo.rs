@@ -44,7 +44,7 @@ pub fn demo(options: &[&str]) -> Result<()> {
 
     let mut steps = Steps::default();
     steps.step("setup", || setup::ensure(&[Use::Build, Use::Voice, Use::Run]))?;
-    steps.step("build tiro and its engines", test::build_release)?;
+    steps.step("build tiro and its engines", || test::build_release(&[]))?;
     steps.step("models", || run(&mut tiro.command(&["models", "pull"])))?;
     steps.step("demo world", || {
         run(&mut tiro.command(&["world", "tests/worlds/demo.json"]))

@@ -25,6 +25,12 @@ pub fn release() -> Result<PathBuf> {
     Ok(target()?.join("release"))
 }
 
+/// The evaluation data, where it is.
+pub fn data() -> Option<PathBuf> {
+    let data = env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    data.is_dir().then_some(data)
+}
+
 /// Python programs that the tests run against, in a place of their own.
 pub fn python() -> Result<PathBuf> {
     match env::var_os("TIRO_TEST_PYTHON") {
