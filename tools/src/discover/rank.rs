@@ -53,6 +53,8 @@ pub struct Ranking {
     by_sound: HashMap<String, Vec<usize>>,
     by_initial: HashMap<char, Vec<usize>>,
     names: Vec<Name>,
+    /// The names whose words are these when they are written as one, ascending.
+    by_joined: HashMap<String, Vec<usize>>,
     /// What an unknown word could have given: the mean of the best that each term gives.
     typical: f32,
 }
@@ -88,6 +90,8 @@ pub struct Query {
     /// How they sound, if there are no more of them than a name may have.
     sounds: Vec<String>,
     letters: Letters,
+    /// The terms that its words and its content words are, as they were said.
+    terms: Vec<usize>,
     content: Vec<Word>,
     /// The terms of the content words, if the index knows all of them as they were said.
     known: Option<Vec<usize>>,
@@ -162,10 +166,14 @@ impl Ranking {
             by_sound: HashMap::new(),
             by_initial: HashMap::new(),
             names: Vec::new(),
+            by_joined: HashMap::new(),
             typical: 0.0,
         };
         let counts: Vec<HashMap<usize, f32>> = docs.iter().map(|doc| this.count(doc)).collect();
         this.weigh(&counts);
+        for (doc, name) in this.names.iter().enumerate() {
+            this.by_joined.entry(name.joined.clone()).or_default().push(doc);
+        }
         this
     }
 
@@ -177,11 +185,17 @@ impl Ranking {
             .filter(|w| !words::is_stop_word(w))
             .cloned()
             .collect();
+        let known: Vec<Option<usize>> = words
+            .iter()
+            .map(|w| self.ids.get(&self.normal.stem(w)).copied())
+            .collect();
         // A recogniser splits words that it does not know; "to do" is "todo" if the index knows that.
-        for pair in words.windows(2) {
+        for (pair, known) in words.windows(2).zip(known.windows(2)) {
+            if known.iter().all(Option::is_some) {
+                continue;
+            }
             let joined = pair.concat();
-            let news = pair.iter().any(|w| !self.ids.contains_key(&self.normal.stem(w)));
-            if news && self.ids.contains_key(&self.normal.stem(&joined)) {
+            if self.ids.contains_key(&self.normal.stem(&joined)) {
                 content.retain(|w| !pair.contains(w));
                 content.push(joined);
             }
@@ -199,6 +213,8 @@ impl Ranking {
             };
             parsed.push(Word { text, term });
         }
+        let certain = parsed.iter().filter_map(|w| w.term).filter(|t| t.1 == 1.0);
+        let terms = known.into_iter().flatten().chain(certain.map(|t| t.0)).collect();
         let few = words.len() <= SHORT;
         let sounds = words
             .iter()
@@ -210,6 +226,7 @@ impl Ranking {
             letters: letters(&words.concat()),
             words,
             sounds,
+            terms,
             known: parsed
                 .iter()
                 .map(|w| w.term.filter(|t| t.1 == 1.0).map(|t| t.0))
@@ -223,7 +240,12 @@ impl Ranking {
     pub fn named(&self, query: &Query) -> Vec<Hit> {
         let joined = query.words.concat();
         let mut hits = Vec::new();
-        for (doc, name) in self.names.iter().enumerate() {
+        // A long query names a tool only when it is the name in full.
+        let may_name = !query.sounds.is_empty() || query.content.len() <= SHORT;
+        let full = self.by_joined.get(&joined).filter(|_| !may_name);
+        let all = 0..if may_name { self.names.len() } else { 0 };
+        for doc in all.chain(full.into_iter().flatten().copied()) {
+            let name = &self.names[doc];
             if let Some((score, tier)) = self.deterministic(query, &joined, name) {
                 let likeness = strsim::jaro_winkler(&joined, &name.joined);
                 hits.push(Hit {
@@ -328,10 +350,12 @@ impl Ranking {
         if query.content.is_empty() || query.content.len() > SHORT {
             return None;
         }
-        if name.words.len() > 1 && contains(&query.words, &name.words) {
+        // Whatever names a tool by its words shares a term with it, unless the name is nothing but stop words.
+        let shares = name.stems.is_empty() || name.stems.iter().any(|id| query.terms.contains(id));
+        if shares && name.words.len() > 1 && contains(&query.words, &name.words) {
             return Some((0.97, Tier::Name));
         }
-        if let Some(known) = &query.known {
+        if let Some(known) = query.known.as_ref().filter(|_| shares) {
             if contains(&name.stems, known) {
                 return Some((0.97, Tier::Name));
             }
@@ -481,11 +505,14 @@ fn total(counts: &HashMap<usize, f32>) -> f32 {
     ids.into_iter().map(|(_, n)| n).sum()
 }
 
-/// How often each letter occurs; everything else is the last one.
-type Letters = [u8; 27];
+/// How often each letter occurs, everything else as the 27th; the rest is room, so that two compare in one step.
+struct Letters {
+    counts: [u8; 32],
+    sum: f32,
+}
 
 fn letters(text: &str) -> Letters {
-    let mut counts = [0_u8; 27];
+    let mut counts = [0_u8; 32];
     for c in text.chars() {
         let place = if c.is_ascii_lowercase() {
             c as usize - 'a' as usize
@@ -494,15 +521,29 @@ fn letters(text: &str) -> Letters {
         };
         counts[place] = counts[place].saturating_add(1);
     }
-    counts
+    let sum: u32 = counts.iter().map(|n| u32::from(*n)).sum();
+    Letters {
+        counts,
+        sum: (sum as f32).max(1.0),
+    }
 }
 
 /// Whether the letters allow a Jaro-Winkler likeness of [`NEAR_NAME`], which is slow to compute: Jaro must reach 0.88
 /// when the prefix helps most, and is at most a third of 1 and the shares of each that the other has, too.
 fn could_be_near(a: &Letters, b: &Letters) -> bool {
-    let sum = |letters: &Letters| letters.iter().map(|n| f32::from(*n)).sum::<f32>().max(1.0);
-    let common: f32 = a.iter().zip(b).map(|(a, b)| f32::from(*a.min(b))).sum();
-    common / sum(a) + common / sum(b) >= 1.63
+    // What they have in common is no more than the shorter has.
+    let least = a.sum.min(b.sum);
+    if least / a.sum + least / b.sum < 1.63 {
+        return false;
+    }
+    let common: u32 = a
+        .counts
+        .iter()
+        .zip(&b.counts)
+        .map(|(a, b)| u32::from(*a.min(b)))
+        .sum();
+    let common = common as f32;
+    common / a.sum + common / b.sum >= 1.63
 }
 
 /// Whether `part` stands in `whole` as one stretch.
