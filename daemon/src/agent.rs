@@ -12,7 +12,7 @@ pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
 use serde_json::Value;
@@ -114,6 +114,9 @@ pub struct Agent {
     turn: Turn,
     /// The last answer as it was heard; the conversation may keep less of it.
     last: Option<tools::Answered>,
+    /// The tools that have told something in this conversation. It outlasts their messages, which may be trimmed: what they told
+    /// may stand in other places, such as the last answer.
+    sources: BTreeSet<String>,
     /// What was loaded before this conversation and is loaded again with its first words.
     kept: Vec<Loaded>,
     found: Found,
@@ -166,6 +169,7 @@ impl Agent {
             talk,
             turn: Turn::default(),
             last: None,
+            sources: BTreeSet::new(),
             kept: Vec::new(),
             found: Found::default(),
         }
@@ -238,6 +242,7 @@ impl Agent {
         self.talk = Conversation::default();
         self.toolbox.unload_all();
         self.kept.clear();
+        self.sources.clear();
         self.turn = Turn::default();
         self.last = None;
     }
@@ -311,7 +316,7 @@ impl Agent {
             // Only a rule can have made them go, and it need not hold the next time.
             self.kept.extend(stale);
         }
-        if self.talk.called().any(|tool| self.toolbox.holds_back(tool)) {
+        if self.sources.iter().any(|tool| self.toolbox.holds_back(tool)) {
             tracing::info!("the conversation holds what a rule keeps back, so it is over");
             self.part();
             self.toolbox.taint(false);
@@ -490,6 +495,8 @@ impl Agent {
         if self.talk.tainted()
             && let (Some(arguments), Some(said)) = (call.arguments.as_object_mut(), self.talk.said().last())
         {
+            // Nor do the words of others say where and how widely to look.
+            arguments.clear();
             arguments.insert("query".into(), Value::from(*said));
         }
         let query = call
@@ -633,6 +640,7 @@ impl Agent {
 
     /// Adds a call and its result to the open turn.
     fn note(&mut self, call: Call, content: String, untrusted: bool, discovered: Vec<prompts::Card>) {
+        self.sources.insert(call.name.clone());
         self.talk.add(Message::Call {
             name: call.name.clone(),
             arguments: call.arguments,

@@ -273,6 +273,10 @@ impl Daemon {
             let _ = task.await;
         }
         finish_writes().await;
+        // A turn that was running when the person wanted all forgotten has kept its tools since.
+        if *lock(&self.forget) == Some(Forget::All) {
+            shelf::clear(&self.parts.dirs.state);
+        }
     }
 
     /// Loads the model before anybody speaks.
@@ -441,9 +445,8 @@ impl Daemon {
     /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.
     fn forget(&mut self, what: Forget) {
         if what == Forget::All {
-            // Now as well, because the next turn may never come.
+            // Now as well, because the next turn may never come, nor the end of this process.
             shelf::clear(&self.parts.dirs.state);
-            self.loaded.clear();
         }
         let mut forget = lock(&self.forget);
         *forget = (*forget).max(Some(what));
@@ -495,6 +498,9 @@ impl Daemon {
         if let Ok(room) = self.room.try_lock() {
             info = room.info().cloned();
             self.loaded = room.loaded();
+        }
+        if *lock(&self.forget) == Some(Forget::All) {
+            self.loaded.clear();
         }
         let status = Status {
             state: lock(&self.state).name().to_owned(),

@@ -19,9 +19,9 @@ use mix::Fit;
 pub use mix::Weights;
 
 /// The score under which a match is more likely noise than help. Seen on the misheard commands of slurp: 83 % of what no tool
-/// serves finds nothing, and 1.8 % of the rest lose a right tool among five.
+/// serves finds nothing, and 1.9 % of the rest lose a right tool among five.
 pub const MIN_SCORE: f32 = 0.10;
-/// The score from which on a schema is worth its tokens; 86 % and 2.5 %.
+/// The score from which on a schema is worth its tokens; 87 % and 2.9 %.
 pub const SHOW_SCORE: f32 = 0.15;
 /// The score from which on a tool is to be called rather than talked about: 96 % of what no tool serves stays under it, and
 /// 10 % of the rest.

@@ -159,15 +159,6 @@ impl Conversation {
         }
     }
 
-    /// The tools whose results stand in some message.
-    pub fn called(&self) -> impl Iterator<Item = &str> {
-        let messages = self.turns.iter().flat_map(|t| &t.messages);
-        messages.filter_map(|m| match m {
-            Message::Result { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-    }
-
     /// Takes schemas out of the messages that show them.
     pub fn unload(&mut self, names: &[&str]) {
         for message in self.turns.iter_mut().flat_map(|t| &mut t.messages) {

@@ -505,7 +505,7 @@ fn gone(before: &[Loaded], after: &[Loaded]) -> Vec<Loaded> {
     gone.cloned().collect()
 }
 
-/// What makes two searches the same: their words, in any order and spelling of case, and their domain.
+/// What makes two searches the same: their words, in any order and spelling of case; without words, the domain.
 pub fn search_key(query: &str, domain: Option<&str>) -> String {
     let mut words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())
@@ -514,9 +514,8 @@ pub fn search_key(query: &str, domain: Option<&str>) -> String {
         .collect();
     words.sort();
     words.dedup();
-    format!(
-        "{} in {}",
-        words.join(" "),
-        domain.unwrap_or_default().trim().to_lowercase()
-    )
+    match words.is_empty() {
+        true => format!("all of {}", domain.unwrap_or_default().trim().to_lowercase()),
+        false => words.join(" "),
+    }
 }

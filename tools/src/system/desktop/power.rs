@@ -207,15 +207,21 @@ pub async fn is_locked(desk: &Desk) -> Option<bool> {
         return Some(true);
     }
     let session = Bus::open(desk, On::Session).await.ok()?;
-    let mut known = None;
+    let mut known = Vec::new();
     for saver in SAVERS {
-        if session.has(saver.name).await == Ok(true)
-            && let Ok(active) = session.call::<_, bool>(saver, "GetActive", &()).await
-        {
-            known = Some(known.unwrap_or(false) || active);
+        if session.has(saver.name).await != Ok(false) {
+            known.push(match session.call::<_, bool>(saver, "GetActive", &()).await {
+                // Many have the name for holding up the screen saver only, and know nothing of locks.
+                Err(Trouble::Unknown) => continue,
+                answer => answer.ok(),
+            });
         }
     }
-    known
+    if known.contains(&Some(true)) {
+        return Some(true);
+    }
+    // One that does not answer may be the one that locked.
+    (!known.is_empty() && !known.contains(&None)).then_some(false)
 }
 
 /// Whether the session says that it is locked, soon.

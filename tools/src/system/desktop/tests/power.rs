@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     ToolError,
-    system::desktop::{power, testing::World},
+    system::desktop::{
+        power,
+        testing::{Manner, World},
+    },
     testing::{run, said, told},
 };
 
@@ -308,4 +311,31 @@ async fn the_screen_is_locked_and_said_to_be_only_when_it_is() {
         said(run("system.lock", json!({}), &ctx).await),
         "The screen is locked."
     );
+}
+
+/// Locks the screen, and says whether it did.
+struct Saver(bool);
+
+#[zbus::interface(name = "org.freedesktop.ScreenSaver")]
+impl Saver {
+    fn get_active(&self) -> bool {
+        self.0
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_is_believed_from_who_locks_and_from_nobody_who_is_silent() {
+    const SAVER: (&str, &str) = ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver");
+    for locked in [true, false] {
+        let Some(world) = World::start().await else {
+            return;
+        };
+        let desk = world.ctx().desk;
+        assert_eq!(power::is_locked(&desk).await, None);
+        let _saver = world.serve(SAVER.0, SAVER.1, Saver(locked)).await;
+        assert_eq!(power::is_locked(&desk).await, Some(locked));
+        // Another locker that does not answer may be the one that locked.
+        world.bad("org.gnome.ScreenSaver", Manner::Hangs).await;
+        assert_eq!(power::is_locked(&desk).await, locked.then_some(true));
+    }
 }
