@@ -27,16 +27,16 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// As said: "next week"
+    /// Time as said: "tomorrow", "next week"
     when: Option<String>,
-    /// Words of title, place or people
+    /// Words in the title, place, person or calendar
     text: Option<String>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "calendar.query";
-    const SUMMARY: &'static str = "Look up calendar events";
+    const SUMMARY: &'static str = "Look up events, meetings and appointments in the calendar";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[

@@ -26,15 +26,16 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// As said, or "overdue"
+    /// Due time as said: "today", "this week"; or "overdue"
     when: Option<String>,
+    /// Which list, if the person named one
     list: Option<String>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "reminders.list";
-    const SUMMARY: &'static str = "List open reminders and to-dos";
+    const SUMMARY: &'static str = "List reminders and to-dos that are still open, by due time or list";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[
