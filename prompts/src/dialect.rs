@@ -112,8 +112,8 @@ fn signature(card: &Card) -> Value {
     }})
 }
 
-/// That a number counts something goes without saying: the grammar lets nothing below zero through, and a tool refuses none where
-/// one is the least. Saying it costs six tokens each time.
+/// That a number counts something goes without saying: the grammar lets nothing below zero through, and a tool of which one is
+/// the least refuses zero. Saying it costs six tokens each time.
 fn hide_lower_bounds(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

@@ -68,7 +68,7 @@ fn measure(index: &Index, commands: &[Command], floor: f32) -> Quality {
 }
 
 /// Commands of real people, heard by a real recogniser with every fourth word wrong. What the floors promise is what
-/// was measured when they were written, half a point below: that is what the seeds of the training alone move it by.
+/// was measured when they were written, a little below; raise them with the index.
 #[test]
 fn misheard_commands_find_their_tools() {
     let Some(commands) = commands("slurp/commands.jsonl", "asr") else {
@@ -84,7 +84,7 @@ fn misheard_commands_find_their_tools() {
         ALL.len()
     );
     assert!(all.served > 0, "{all:?}");
-    at_least(&all.hit_at, &[0.855, 0.948, 0.964]);
+    at_least(&all.hit_at, &[0.86, 0.952, 0.968]);
     at_least(&[found.abstained, 1.0 - found.missed], &[0.81, 0.97]);
     at_least(&[sure.abstained, 1.0 - sure.missed], &[0.94, 0.88]);
 }
