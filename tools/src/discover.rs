@@ -93,8 +93,8 @@ impl Index {
 
     /// An index that was taught something else than the shipped one, for those who train and compare.
     pub fn with(docs: Vec<Doc>, learned: &'static Learned, weights: Weights) -> Index {
-        let ranking = rank::Ranking::build(&docs);
-        let near = near::Near::build(&docs, ranking.normal());
+        let mut ranking = rank::Ranking::build(&docs);
+        let near = near::Near::build(&docs, ranking.lexicon_mut());
         let mix = mix::Mix::new(&docs, learned, weights);
         Index {
             docs,
@@ -133,17 +133,18 @@ impl Index {
         if query.words().is_empty() {
             return Vec::new();
         }
-        let features = learned::features(self.ranking.normal(), query.words());
+        let features = learned::features_of(query.words(), query.forms());
         let learned = self.learned.log_probabilities(&features);
+        let taught: Vec<f32> = learned.iter().map(|l| l.exp()).collect();
         let mut hits = self.ranking.named(&query);
-        hits.retain(|hit| hit.whole || !self.mix.overrules(&learned, hit.doc));
+        hits.retain(|hit| hit.whole || !self.mix.overrules(&taught, hit.doc));
         hits.sort_by(|a, b| {
             b.score
                 .total_cmp(&a.score)
                 .then_with(|| {
                     self.mix
-                        .taught_odds(&learned, b.doc)
-                        .total_cmp(&self.mix.taught_odds(&learned, a.doc))
+                        .taught_odds(&taught, b.doc)
+                        .total_cmp(&self.mix.taught_odds(&taught, a.doc))
                 })
                 .then_with(|| b.likeness.total_cmp(&a.likeness))
                 .then_with(|| self.docs[a.doc].name.cmp(&self.docs[b.doc].name))
@@ -171,7 +172,7 @@ impl Index {
             .map(|hit| {
                 let mut why = self.ranking.why(&query, &hit);
                 if matches!(hit.tier, Tier::Learned | Tier::Bm25) {
-                    let (taught, near) = (self.mix.taught_odds(&learned, hit.doc), fits[hit.doc].near);
+                    let (taught, near) = (self.mix.taught_odds(&taught, hit.doc), fits[hit.doc].near);
                     why = format!("taught {taught:.2}, like an example {near:.2}, {why}");
                 }
                 Match {

@@ -5,11 +5,11 @@
 //! the probability, and the tool profits as soon as it is there. `examples/train_discovery` writes the file, and
 //! `tools/data/README.md` says what it was made from.
 
-use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, sync::LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Normaliser;
+use super::words::{Forms, Normaliser, Spread};
 
 /// The shipped model.
 static SHIPPED: &[u8] = include_bytes!("../../data/discovery.bin");
@@ -29,7 +29,7 @@ const SOUNDS: std::ops::RangeInclusive<usize> = 3..=4;
 pub struct Learned {
     head: Head,
     bias: Vec<f32>,
-    rows: HashMap<u32, Stretch>,
+    rows: Spread<Stretch>,
     /// Intent and weight in steps, row after row.
     weights: Cow<'static, [u8]>,
 }
@@ -37,8 +37,8 @@ pub struct Learned {
 /// Where the weights of one feature stand.
 struct Stretch {
     /// First and behind the last, in bytes.
-    from: usize,
-    to: usize,
+    from: u32,
+    to: u32,
     /// What one step of a weight is worth.
     step: f32,
 }
@@ -82,16 +82,16 @@ impl Learned {
         let (features, rest) = rest.split_at_checked(n.checked_mul(4)?)?;
         let (steps, rest) = rest.split_at_checked(n * 4)?;
         let (counts, weights) = rest.split_at_checked(n)?;
-        let mut rows = HashMap::with_capacity(n);
-        let mut from = 0;
+        let mut rows = Spread::with_capacity_and_hasher(n, Default::default());
+        let mut from = 0_u32;
         for ((feature, step), count) in words(features).zip(words(steps)).zip(counts) {
-            let to = from + 2 * usize::from(*count);
+            let to = from.checked_add(2 * u32::from(*count))?;
             let step = f32::from_le_bytes(step);
             rows.insert(u32::from_le_bytes(feature), Stretch { from, to, step });
             from = to;
         }
         let known = |pair: &[u8; 2]| usize::from(pair[0]) < classes;
-        if from != weights.len() || !weights.as_chunks::<2>().0.iter().all(known) {
+        if from as usize != weights.len() || !weights.as_chunks::<2>().0.iter().all(known) {
             return None;
         }
         let bias = words(bias).map(f32::from_le_bytes).collect();
@@ -153,12 +153,15 @@ impl Learned {
 
     /// Natural logarithm of the probability of each intent for a text of these features.
     pub fn log_probabilities(&self, features: &[u32]) -> Vec<f32> {
-        let mut sums = vec![0.0; self.bias.len()];
+        // As many as a byte can name, so that no place has to be checked.
+        let mut sums = [0.0_f32; 256];
         for row in features.iter().filter_map(|f| self.rows.get(f)) {
-            for &[intent, weight] in self.weights[row.from..row.to].as_chunks::<2>().0 {
+            let weights = &self.weights[row.from as usize..row.to as usize];
+            for &[intent, weight] in weights.as_chunks::<2>().0 {
                 sums[usize::from(intent)] += row.step * f32::from(weight.cast_signed());
             }
         }
+        let mut sums = sums[..self.bias.len()].to_vec();
         let share = share(features.len());
         for (sum, bias) in sums.iter_mut().zip(&self.bias) {
             *sum = *sum * share + bias;
@@ -173,15 +176,20 @@ impl Learned {
 /// What a text shows to the model: hashes of its stems, pairs of stems, pieces of words, sounds of words and stretches of
 /// sounds; sorted, each once.
 pub fn features(normal: &Normaliser, words: &[String]) -> Vec<u32> {
-    let mut found = Vec::with_capacity(words.len() * 16);
-    let stems: Vec<String> = words.iter().map(|w| normal.stem(w)).collect();
+    let forms: Vec<Forms> = words.iter().map(|w| normal.forms(w)).collect();
+    features_of(words, forms.iter())
+}
+
+/// The same of words whose forms are known.
+pub fn features_of<'a>(words: &[String], forms: impl Iterator<Item = &'a Forms> + Clone) -> Vec<u32> {
+    let mut found = Vec::with_capacity(words.len() * 24);
     let mut before = "^";
-    for stem in stems.iter().map(String::as_str).chain(["$"]) {
+    for stem in forms.clone().map(|f| &*f.stem).chain(["$"]) {
         found.push(hash(b'b', &[before, " ", stem]));
         before = stem;
     }
     let mut letters = Vec::new();
-    for (word, stem) in words.iter().zip(&stems) {
+    for (word, stem) in words.iter().zip(forms.clone().map(|f| &*f.stem)) {
         found.push(hash(b'w', &[stem]));
         // Values have been replaced by their class; how they are spelt says nothing.
         if stem.starts_with('#') {
@@ -203,9 +211,9 @@ pub fn features(normal: &Normaliser, words: &[String]) -> Vec<u32> {
             }
         }
     }
-    let sounds: Vec<String> = words.iter().map(|w| normal.sound(w)).collect();
-    found.extend(sounds.iter().filter(|s| !s.is_empty()).map(|s| hash(b'p', &[s])));
-    let sounds = sounds.concat();
+    let sounds = forms.map(|f| &*f.sound);
+    found.extend(sounds.clone().filter(|s| !s.is_empty()).map(|s| hash(b'p', &[s])));
+    let sounds: String = sounds.collect();
     for n in SOUNDS {
         let stretches = sounds.as_bytes().windows(n);
         found.extend(stretches.map(|s| s.iter().copied().fold(step(SEED, b'q'), step)));

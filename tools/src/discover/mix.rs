@@ -4,6 +4,8 @@
 //! A tool's score is the probability that it is acceptable while none above it is. So the second place is not taken
 //! by a twin of the first: whoever misses the first wants something else.
 
+use std::ops::Range;
+
 use super::{Doc, learned::Learned};
 
 /// The constants of the mix. Chosen by five-fold cross-validation on the training split, with a third of the tools
@@ -73,8 +75,10 @@ const FAINT: f32 = 0.002;
 
 /// Which tools of an index serve which learned intent.
 pub struct Mix {
-    /// Tools of each intent.
-    tools: Vec<Vec<usize>>,
+    /// Tools of each intent, one intent after the other.
+    tools: Vec<usize>,
+    /// Where those of each intent stand.
+    places: Vec<Range<usize>>,
     /// Intents of each tool; none for one that nobody taught.
     intents: Vec<Vec<usize>>,
     weights: Weights,
@@ -85,13 +89,16 @@ impl Mix {
     pub fn new(docs: &[Doc], learned: &Learned, weights: Weights) -> Mix {
         let mut mix = Mix {
             tools: Vec::new(),
+            places: Vec::new(),
             intents: vec![Vec::new(); docs.len()],
             weights,
         };
         for (intent, names) in learned.head().intents.iter().enumerate() {
             let tools = (0..docs.len()).filter(|d| names.binary_search(&docs[*d].name).is_ok());
-            mix.tools.push(tools.collect());
-            for &tool in &mix.tools[intent] {
+            let from = mix.tools.len();
+            mix.tools.extend(tools);
+            mix.places.push(from..mix.tools.len());
+            for &tool in &mix.tools[from..] {
                 mix.intents[tool].push(intent);
             }
         }
@@ -103,10 +110,11 @@ impl Mix {
         !self.intents[tool].is_empty()
     }
 
-    /// Whether the model is so sure of something else that a tool is not meant although words of its name were said.
-    pub fn overrules(&self, learned: &[f32], tool: usize) -> bool {
-        let other = (0..learned.len()).filter(|i| !self.intents[tool].contains(i));
-        let sure = other.map(|i| learned[i].exp()).fold(0.0, f32::max);
+    /// Whether the model is so sure of something else that a tool is not meant although words of its name were said;
+    /// it gives each intent this probability.
+    pub fn overrules(&self, probabilities: &[f32], tool: usize) -> bool {
+        let other = (0..probabilities.len()).filter(|i| !self.intents[tool].contains(i));
+        let sure = other.map(|i| probabilities[i]).fold(0.0, f32::max);
         let limit = if self.taught(tool) {
             self.weights.overrule
         } else {
@@ -115,9 +123,9 @@ impl Mix {
         sure > limit
     }
 
-    /// What the model alone gives a tool; nothing for one that nobody taught.
-    pub fn taught_odds(&self, learned: &[f32], tool: usize) -> f32 {
-        self.intents[tool].iter().map(|i| learned[*i].exp()).sum()
+    /// What the model alone gives a tool, from the probability of each intent; nothing for one that nobody taught.
+    pub fn taught_odds(&self, probabilities: &[f32], tool: usize) -> f32 {
+        self.intents[tool].iter().map(|i| probabilities[*i]).sum()
     }
 
     /// Tools with their probabilities, likeliest first. `learned` are logarithms of probabilities of the intents, `fits`
@@ -127,14 +135,12 @@ impl Mix {
         let own: Vec<f32> = fits.iter().map(|f| w.words * f.words + w.near * f.near).collect();
         let mut intents: Vec<f32> = learned.iter().map(|l| w.learned * l).collect();
         // How much of an intent's probability each of its tools is worth.
-        let mut worth = vec![Vec::new(); intents.len()];
-        for ((z, tools), worth) in intents.iter_mut().zip(&self.tools).zip(&mut worth) {
+        let mut worth = Vec::with_capacity(self.tools.len());
+        for (z, place) in intents.iter_mut().zip(&self.places) {
+            let tools = &self.tools[place.clone()];
             let best = tools.iter().map(|t| own[*t]).fold(0.0, f32::max);
             *z += best;
-            *worth = tools
-                .iter()
-                .map(|t| (w.within * (own[*t] - best)).exp())
-                .collect();
+            worth.extend(tools.iter().map(|t| (w.within * (own[*t] - best)).exp()));
         }
         let mut untaught: Vec<(usize, f32)> = (0..fits.len())
             .filter(|t| fits[*t].any() && !self.taught(*t) && !first.contains(t))
@@ -159,17 +165,17 @@ impl Mix {
         untaught.iter_mut().for_each(|u| u.1 = share(u.1));
 
         let mut odds = vec![0.0; fits.len()];
-        for (intent, tools) in self.tools.iter().enumerate() {
-            for (tool, worth) in tools.iter().zip(&worth[intent]) {
-                odds[*tool] += intents[intent] * worth;
+        for (intent, place) in intents.iter().zip(&self.places) {
+            for i in place.clone() {
+                odds[self.tools[i]] += intent * worth[i];
             }
         }
         untaught.iter().for_each(|(tool, p)| odds[*tool] = *p);
         let mut ranked = Vec::new();
         let mut take = |tool: usize, odds: &mut Vec<f32>| {
             for &intent in &self.intents[tool] {
-                for (tool, worth) in self.tools[intent].iter().zip(&worth[intent]) {
-                    odds[*tool] -= intents[intent] * worth;
+                for i in self.places[intent].clone() {
+                    odds[self.tools[i]] -= intents[intent] * worth[i];
                 }
                 intents[intent] = 0.0;
             }

@@ -1,12 +1,10 @@
 //! How near a request comes to the example utterances of each tool: what a tool knows of itself speaks for it where
 //! nobody taught the model, and no training is needed when a tool is added.
 
-use std::collections::HashMap;
-
 use super::{
     Doc,
-    learned::features,
-    words::{self, Normaliser},
+    learned::features_of,
+    words::{self, Forms, Lexicon, Spread},
 };
 
 /// A feature that more than this share of all examples has tells nothing and would cost the most time.
@@ -14,8 +12,10 @@ const COMMON: f32 = 0.25;
 
 /// The examples of every tool as vectors of unit length.
 pub struct Near {
-    /// Which examples have a feature, and what it weighs there.
-    postings: HashMap<u32, (f32, Vec<(u32, f32)>)>,
+    /// What a feature weighs in a text, and where in `postings` its examples stand.
+    rows: Spread<(f32, std::ops::Range<u32>)>,
+    /// Examples that have a feature, and what it weighs there.
+    postings: Vec<(u32, f32)>,
     /// Whose each example is.
     owners: Vec<usize>,
     /// What a feature weighs that no example has.
@@ -23,8 +23,8 @@ pub struct Near {
 }
 
 impl Near {
-    /// Weighs each feature by how few examples have it.
-    pub fn build(docs: &[Doc], normal: &Normaliser) -> Near {
+    /// Weighs each feature by how few examples have it. The words of the examples are remembered.
+    pub fn build(docs: &[Doc], lexicon: &mut Lexicon) -> Near {
         let mut owners = Vec::new();
         let mut texts = Vec::new();
         for (doc, example) in docs
@@ -33,30 +33,36 @@ impl Near {
             .flat_map(|(i, d)| d.examples.iter().map(move |e| (i, e)))
         {
             owners.push(doc);
-            texts.push(features(normal, &words::split(example)));
+            let words = words::split(example);
+            let forms: Vec<Forms> = words.iter().map(|w| lexicon.meet(w).clone()).collect();
+            texts.push(features_of(&words, forms.iter()));
         }
-        let mut postings: HashMap<u32, (f32, Vec<(u32, f32)>)> = HashMap::new();
-        for (example, text) in (0..).zip(&texts) {
-            for feature in text {
-                postings.entry(*feature).or_default().1.push((example, 0.0));
-            }
-        }
+        let mut all: Vec<(u32, u32)> = (0..)
+            .zip(&texts)
+            .flat_map(|(example, text)| text.iter().map(move |f| (*f, example)))
+            .collect();
+        all.sort_unstable();
         let n = texts.len().max(1) as f32;
-        postings.retain(|_, p| p.1.len() as f32 <= (COMMON * n).max(3.0));
-        for (idf, examples) in postings.values_mut() {
-            *idf = (1.0 + n / examples.len() as f32).ln();
+        let (mut rows, mut postings) = (Spread::default(), Vec::with_capacity(all.len()));
+        for having in all.chunk_by(|a, b| a.0 == b.0) {
+            if having.len() as f32 > (COMMON * n).max(3.0) {
+                continue;
+            }
+            let idf = (1.0 + n / having.len() as f32).ln();
+            let from = postings.len() as u32;
+            postings.extend(having.iter().map(|(_, example)| (*example, idf * idf)));
+            rows.insert(having[0].0, (idf, from..postings.len() as u32));
         }
-        let idf = |f: &u32| postings.get(f).map_or(0.0, |p| p.0);
+        let idf = |f: &u32| rows.get(f).map_or(0.0, |row| row.0);
         let lengths: Vec<f32> = texts
             .iter()
             .map(|t| t.iter().map(|f| idf(f).powi(2)).sum::<f32>().sqrt())
             .collect();
-        for (idf, examples) in postings.values_mut() {
-            for (example, weight) in examples {
-                *weight = *idf * *idf / lengths[*example as usize].max(f32::MIN_POSITIVE);
-            }
+        for (example, weight) in &mut postings {
+            *weight /= lengths[*example as usize].max(f32::MIN_POSITIVE);
         }
         Near {
+            rows,
             postings,
             owners,
             unheard: (1.0 + n).ln(),
@@ -68,12 +74,12 @@ impl Near {
         let mut sums = vec![0.0; self.owners.len()];
         let mut length = 0.0;
         for feature in features {
-            let Some((idf, examples)) = self.postings.get(feature) else {
+            let Some((idf, range)) = self.rows.get(feature) else {
                 length += self.unheard * self.unheard;
                 continue;
             };
             length += idf * idf;
-            for (example, weight) in examples {
+            for (example, weight) in &self.postings[range.start as usize..range.end as usize] {
                 sums[*example as usize] += weight;
             }
         }

@@ -3,11 +3,11 @@
 //! BM25 is computed here rather than by the `bm25` crate because normalising and abstaining need what the crate
 //! keeps to itself: the weight of each term, and the weight of those that no tool knows.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     Doc, Tier,
-    words::{self, Normaliser},
+    words::{self, Forms, Lexicon, Normaliser},
 };
 
 /// Saturation and length normalisation of BM25, Robertson's usual values (DESIGN section 3).
@@ -33,6 +33,8 @@ const NEAR_NAME: f64 = 0.93;
 const NEAR_PART: f64 = 0.85;
 /// How alike a word must be to count as an indexed word misheard.
 const NEAR_WORD: f64 = 0.90;
+/// Shortest name that may be known by its letters, in bytes.
+const NAME_LETTERS: usize = 5;
 /// Shortest word that stands for a longer one, in bytes.
 const SHORTENED: usize = 3;
 /// Range of normalised BM25 scores, under the floor of the deterministic tier.
@@ -46,17 +48,32 @@ const HALF: f32 = 4.0;
 
 /// Terms, their weights in each tool, and the names.
 pub struct Ranking {
-    normal: Normaliser,
+    lexicon: Lexicon,
     ids: HashMap<String, usize>,
     terms: Vec<Term>,
     /// Terms by the class of words that sound alike, for words that are misheard.
     by_sound: HashMap<String, Vec<usize>>,
     by_initial: HashMap<char, Vec<usize>>,
     names: Vec<Name>,
-    /// The names whose words are these when they are written as one, ascending.
-    by_joined: HashMap<String, Vec<usize>>,
+    /// Where a name has to be looked for that a query could mean.
+    places: Places,
     /// What an unknown word could have given: the mean of the best that each term gives.
     typical: f32,
+}
+
+/// Names by what a query must have in common with one to mean it; all of them ascending.
+#[derive(Default)]
+struct Places {
+    /// Those whose words are these when they are written as one.
+    joined: HashMap<String, Vec<usize>>,
+    /// Those of so many words.
+    words: HashMap<usize, Vec<usize>>,
+    /// Those with a term in the name itself, by the term.
+    term: HashMap<usize, Vec<usize>>,
+    /// Those of nothing but stop words.
+    bare: Vec<usize>,
+    /// The letters of the names, whole or without their domain, that are long enough to be known by them.
+    letters: Vec<(Letters, usize)>,
 }
 
 /// One stem.
@@ -71,13 +88,11 @@ struct Term {
 /// A tool's name, taken apart.
 struct Name {
     words: Vec<String>,
-    sounds: Vec<String>,
+    sounds: Vec<Box<str>>,
     /// All words in one, so that split and merged words compare.
     joined: String,
     /// The same without the domain.
     verb: String,
-    /// The letters of both.
-    letters: [Letters; 2],
     stems: Vec<usize>,
     domain: Option<usize>,
     /// Stems of name, summary and parameters, sorted.
@@ -85,11 +100,11 @@ struct Name {
 }
 
 /// A query, taken apart once.
-pub struct Query {
+pub struct Query<'a> {
     words: Vec<String>,
-    /// How they sound, if there are no more of them than a name may have.
-    sounds: Vec<String>,
-    letters: Letters,
+    forms: Vec<Cow<'a, Forms>>,
+    /// All words in one.
+    joined: String,
     /// The terms that its words and its content words are, as they were said.
     terms: Vec<usize>,
     content: Vec<Word>,
@@ -99,17 +114,22 @@ pub struct Query {
     form: Option<usize>,
 }
 
-impl Query {
+impl Query<'_> {
     /// All words, stop words too.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
+    /// The forms of each of them.
+    pub fn forms(&self) -> impl Iterator<Item = &Forms> + Clone {
+        self.forms.iter().map(|f| &**f)
+    }
+
     /// Whether a name was said and not only words of it: in full, without its domain, or nothing but the domain.
-    fn is_whole(&self, joined: &str, name: &Name) -> bool {
+    fn is_whole(&self, name: &Name) -> bool {
         let only = |id: usize| matches!(&self.content[..], [word] if word.term == Some((id, 1.0)));
         contains(&self.words, &name.words)
-            || (joined == name.verb && name.words.len() > 2)
+            || (self.joined == name.verb && name.words.len() > 2)
             || name.domain.is_some_and(only)
             || self.sounds_like(name)
     }
@@ -120,10 +140,11 @@ impl Query {
         let alike = |i: usize| {
             let (said, meant) = (&self.words[i], &name.words[i]);
             said == meant
-                || (!name.sounds[i].is_empty() && self.sounds[i] == name.sounds[i])
+                || (!name.sounds[i].is_empty() && *self.forms[i].sound == *name.sounds[i])
                 || (meant.len() >= 4 && strsim::jaro_winkler(said, meant) >= NEAR_PART)
         };
-        self.sounds.len() == name.words.len() && name.words.len() > 1 && (0..name.words.len()).all(alike)
+        let n = name.words.len();
+        (2..=SHORT).contains(&n) && self.words.len() == n && (0..n).all(alike)
     }
 }
 
@@ -160,42 +181,59 @@ impl Ranking {
     /// Counts the words of every tool.
     pub fn build(docs: &[Doc]) -> Ranking {
         let mut this = Ranking {
-            normal: Normaliser::new(),
+            lexicon: Lexicon::default(),
             ids: HashMap::new(),
             terms: Vec::new(),
             by_sound: HashMap::new(),
             by_initial: HashMap::new(),
             names: Vec::new(),
-            by_joined: HashMap::new(),
+            places: Places::default(),
             typical: 0.0,
         };
         let counts: Vec<HashMap<usize, f32>> = docs.iter().map(|doc| this.count(doc)).collect();
         this.weigh(&counts);
-        for (doc, name) in this.names.iter().enumerate() {
-            this.by_joined.entry(name.joined.clone()).or_default().push(doc);
-        }
+        this.place();
         this
     }
 
+    /// Puts every name where it will be looked for.
+    fn place(&mut self) {
+        let places = &mut self.places;
+        for (doc, name) in self.names.iter().enumerate() {
+            places.joined.entry(name.joined.clone()).or_default().push(doc);
+            places.words.entry(name.words.len()).or_default().push(doc);
+            for id in &name.stems {
+                let docs = places.term.entry(*id).or_default();
+                if docs.last() != Some(&doc) {
+                    docs.push(doc);
+                }
+            }
+            if name.stems.is_empty() {
+                places.bare.push(doc);
+            }
+            let parts = [&name.joined, &name.verb].into_iter();
+            let long = parts.filter(|part| part.len() >= NAME_LETTERS);
+            places.letters.extend(long.map(|part| (letters(part), doc)));
+        }
+    }
+
     /// Takes a query apart; the index decides which words it knows.
-    pub fn parse(&self, text: &str) -> Query {
+    pub fn parse(&self, text: &str) -> Query<'_> {
         let words = words::split(text);
+        let forms: Vec<_> = words.iter().map(|w| self.lexicon.forms(w)).collect();
         let mut content: Vec<String> = words
             .iter()
             .filter(|w| !words::is_stop_word(w))
             .cloned()
             .collect();
-        let known: Vec<Option<usize>> = words
-            .iter()
-            .map(|w| self.ids.get(&self.normal.stem(w)).copied())
-            .collect();
+        let known: Vec<Option<usize>> = forms.iter().map(|f| self.ids.get(&*f.stem).copied()).collect();
         // A recogniser splits words that it does not know; "to do" is "todo" if the index knows that.
         for (pair, known) in words.windows(2).zip(known.windows(2)) {
             if known.iter().all(Option::is_some) {
                 continue;
             }
             let joined = pair.concat();
-            if self.ids.contains_key(&self.normal.stem(&joined)) {
+            if self.id(&joined).is_some() {
                 content.retain(|w| !pair.contains(w));
                 content.push(joined);
             }
@@ -206,8 +244,8 @@ impl Ranking {
             if parsed.iter().any(|w| w.text == text) {
                 continue;
             }
-            let term = match self.ids.get(&self.normal.stem(&text)) {
-                Some(&id) => Some((id, 1.0)),
+            let term = match self.id(&text) {
+                Some(id) => Some((id, 1.0)),
                 None if guess => self.resembling(&text).map(|id| (id, RESEMBLANCE)),
                 None => None,
             };
@@ -215,17 +253,11 @@ impl Ranking {
         }
         let certain = parsed.iter().filter_map(|w| w.term).filter(|t| t.1 == 1.0);
         let terms = known.into_iter().flatten().chain(certain.map(|t| t.0)).collect();
-        let few = words.len() <= SHORT;
-        let sounds = words
-            .iter()
-            .filter(|_| few)
-            .map(|w| self.normal.sound(w))
-            .collect();
         let form = words::form(&words).and_then(|form| self.ids.get(form).copied());
         Query {
-            letters: letters(&words.concat()),
+            joined: words.concat(),
             words,
-            sounds,
+            forms,
             terms,
             known: parsed
                 .iter()
@@ -238,42 +270,71 @@ impl Ranking {
 
     /// Every tool that the query names, unsorted.
     pub fn named(&self, query: &Query) -> Vec<Hit> {
-        let joined = query.words.concat();
-        let mut hits = Vec::new();
-        // A long query names a tool only when it is the name in full.
-        let may_name = !query.sounds.is_empty() || query.content.len() <= SHORT;
-        let full = self.by_joined.get(&joined).filter(|_| !may_name);
-        let all = 0..if may_name { self.names.len() } else { 0 };
-        for doc in all.chain(full.into_iter().flatten().copied()) {
-            let name = &self.names[doc];
-            if let Some((score, tier)) = self.deterministic(query, &joined, name) {
-                let likeness = strsim::jaro_winkler(&joined, &name.joined);
-                hits.push(Hit {
-                    doc,
-                    score,
-                    tier,
-                    likeness,
-                    whole: likeness >= NEAR_NAME || query.is_whole(&joined, name),
-                });
-            }
-        }
-        hits
+        let hit = |(doc, by_letters)| {
+            let name: &Name = &self.names[doc];
+            let (score, tier) = self.deterministic(query, name, by_letters)?;
+            let likeness = strsim::jaro_winkler(&query.joined, &name.joined);
+            Some(Hit {
+                doc,
+                score,
+                tier,
+                likeness,
+                whole: likeness >= NEAR_NAME || query.is_whole(name),
+            })
+        };
+        self.nameable(query).into_iter().filter_map(hit).collect()
     }
 
-    /// How words become terms here.
-    pub fn normal(&self) -> &Normaliser {
-        &self.normal
+    /// Every tool that the query could name, each once, and whether the letters allow that it is the name misheard: of
+    /// thousands few have anything in common with it.
+    fn nameable(&self, query: &Query) -> Vec<(usize, bool)> {
+        let places = &self.places;
+        let same = places.joined.get(&query.joined);
+        let mut docs: Vec<usize> = same.into_iter().flatten().copied().collect();
+        if query.words.len() <= SHORT {
+            let of_as_many = places.words.get(&query.words.len()).into_iter().flatten();
+            docs.extend(of_as_many.filter(|doc| query.sounds_like(&self.names[**doc])));
+        }
+        let mut found: Vec<(usize, bool)> = docs.into_iter().map(|doc| (doc, false)).collect();
+        // A long query names a tool only when it is the name in full.
+        if !query.content.is_empty() && query.content.len() <= SHORT {
+            let sharing = query.terms.iter().filter_map(|id| places.term.get(id));
+            found.extend(sharing.flatten().chain(&places.bare).map(|doc| (*doc, false)));
+            let said = letters(&query.joined);
+            let near = places
+                .letters
+                .iter()
+                .filter(|(meant, _)| could_be_near(&said, meant));
+            found.extend(near.map(|(_, doc)| (*doc, true)));
+        }
+        // Of the same tool the one comes first that says more.
+        found.sort_unstable_by_key(|(doc, by_letters)| (*doc, !by_letters));
+        found.dedup_by_key(|(doc, _)| *doc);
+        found
+    }
+
+    fn normal(&self) -> &Normaliser {
+        self.lexicon.normal()
+    }
+
+    /// The term that a word is.
+    fn id(&self, word: &str) -> Option<usize> {
+        self.ids.get(&*self.lexicon.forms(word).stem).copied()
+    }
+
+    /// The words that the index has met; it meets more when more of it is built.
+    pub fn lexicon_mut(&mut self) -> &mut Lexicon {
+        &mut self.lexicon
     }
 
     /// Every tool with how near its name is, 0 to 1; those that share nothing are left out.
     pub fn nearest(&self, name: &str) -> Vec<(usize, f64)> {
         let query = self.parse(name);
-        let joined = query.words.concat();
         let mut near = Vec::new();
         for (doc, name) in self.names.iter().enumerate() {
             let shared = query.content.iter().filter(|w| name.has(w)).count();
-            let alike =
-                strsim::jaro_winkler(&joined, &name.joined).max(strsim::jaro_winkler(&joined, &name.verb));
+            let alike = strsim::jaro_winkler(&query.joined, &name.joined)
+                .max(strsim::jaro_winkler(&query.joined, &name.verb));
             if shared > 0 || alike >= 0.8 {
                 let overlap = shared as f64 / query.content.len().max(name.stems.len()).max(1) as f64;
                 near.push((doc, 0.5 * alike + 0.5 * overlap));
@@ -288,7 +349,10 @@ impl Ranking {
             .content
             .iter()
             .filter_map(|w| w.term.map(|(id, weight)| (w, id, weight)))
-            .filter(|(_, id, _)| self.terms[*id].postings.iter().any(|p| p.0 == hit.doc))
+            .filter(|(_, id, _)| {
+                let postings = &self.terms[*id].postings;
+                postings.binary_search_by_key(&hit.doc, |p| p.0).is_ok()
+            })
             .map(|(w, id, weight)| match weight < 1.0 {
                 true => format!("{} (heard as {})", self.terms[id].stem, w.text),
                 false => w.text.clone(),
@@ -322,26 +386,24 @@ impl Ranking {
                 raw[doc] += FORM_WEIGHT * share;
             }
         }
-        let hinted = domain.map(|d| self.normal.stem(&d.to_lowercase()));
-        for (raw, name) in raw.iter_mut().zip(&self.names) {
-            let named = name.domain.is_some_and(|id| {
-                hinted.as_ref().is_some_and(|d| *d == self.terms[id].stem)
-                    || query.content.iter().any(|w| w.term == Some((id, 1.0)))
-            });
+        let hinted = domain.and_then(|d| self.id(&d.to_lowercase()));
+        let said = query.content.iter().filter_map(|w| w.term).filter(|t| t.1 == 1.0);
+        let domains: Vec<usize> = said.map(|t| t.0).chain(hinted).collect();
+        for (raw, name) in raw.iter_mut().zip(&self.names).filter(|(raw, _)| **raw > 0.0) {
+            let named = name.domain.is_some_and(|id| domains.contains(&id));
             let boosted = *raw * if named { 1.0 + DOMAIN_BOOST } else { 1.0 };
-            if boosted > 0.0 {
-                // How much of what the query asks is answered, and how much evidence that is.
-                let coverage = (boosted / possible).min(1.0);
-                let evidence = boosted / (boosted + HALF);
-                *raw = LOWEST + (HIGHEST - LOWEST) * (coverage * evidence).sqrt();
-            }
+            // How much of what the query asks is answered, and how much evidence that is.
+            let coverage = (boosted / possible).min(1.0);
+            let evidence = boosted / (boosted + HALF);
+            *raw = LOWEST + (HIGHEST - LOWEST) * (coverage * evidence).sqrt();
         }
         raw
     }
 
-    /// The tier that needs no statistics, for short queries only.
-    fn deterministic(&self, query: &Query, joined: &str, name: &Name) -> Option<(f32, Tier)> {
-        if joined == name.joined && !joined.is_empty() {
+    /// The tier that needs no statistics, for short queries only; `by_letters` is false where the letters rule out that
+    /// the query is the name misheard.
+    fn deterministic(&self, query: &Query, name: &Name, by_letters: bool) -> Option<(f32, Tier)> {
+        if query.joined == name.joined && !query.joined.is_empty() {
             return Some((1.0, Tier::Exact));
         }
         if query.sounds_like(name) {
@@ -365,10 +427,10 @@ impl Ranking {
                 return Some((0.80 + 0.15 * share.min(1.0), Tier::Keyword));
             }
         }
-        let near = [(&name.joined, &name.letters[0]), (&name.verb, &name.letters[1])]
+        let near = [&name.joined, &name.verb]
             .into_iter()
-            .filter(|(part, letters)| part.len() >= 5 && could_be_near(&query.letters, letters))
-            .map(|(part, _)| strsim::jaro_winkler(joined, part))
+            .filter(|part| by_letters && part.len() >= NAME_LETTERS)
+            .map(|part| strsim::jaro_winkler(&query.joined, part))
             .fold(0.0, f64::max);
         (near >= NEAR_NAME && self.no_word_against(query, name)).then_some((0.95 * near as f32, Tier::Name))
     }
@@ -380,7 +442,7 @@ impl Ranking {
             || query.content.iter().all(|w| {
                 name.words.iter().any(|n| {
                     strsim::jaro_winkler(&w.text, n) >= 0.8
-                        || self.normal.stem(&w.text) == self.normal.stem(n)
+                        || self.lexicon.forms(&w.text).stem == self.lexicon.forms(n).stem
                 })
             })
     }
@@ -390,14 +452,14 @@ impl Ranking {
         if word.chars().count() < 4 {
             return None;
         }
-        let stem = self.normal.stem(word);
-        let sound = self.normal.sound(&stem);
+        let stem = &*self.lexicon.forms(word).stem;
+        let sound = self.normal().sound(stem);
         let alike = self.by_sound.get(&sound).filter(|_| sound.len() >= 2);
         let near = word.chars().next().and_then(|c| self.by_initial.get(&c));
         let mut best: Option<(f64, usize)> = None;
         for (ids, bonus) in [(alike, 0.10), (near, 0.0)] {
             for &id in ids.into_iter().flatten() {
-                let likeness = strsim::jaro_winkler(&stem, &self.terms[id].stem) + bonus;
+                let likeness = strsim::jaro_winkler(stem, &self.terms[id].stem) + bonus;
                 if likeness >= NEAR_WORD && best.is_none_or(|(b, _)| likeness > b) {
                     best = Some((likeness, id));
                 }
@@ -428,13 +490,10 @@ impl Ranking {
         let domain = words::split(doc.domain());
         let (joined, verb) = (words.concat(), words[domain.len().min(words.len())..].concat());
         self.names.push(Name {
-            letters: [letters(&joined), letters(&verb)],
-            sounds: words.iter().map(|w| self.normal.sound(w)).collect(),
+            sounds: words.iter().map(|w| self.lexicon.meet(w).sound.clone()).collect(),
             joined,
             verb,
-            domain: domain
-                .first()
-                .and_then(|d| self.ids.get(&self.normal.stem(d)).copied()),
+            domain: domain.first().and_then(|d| self.id(d)),
             words,
             stems,
             keywords,
@@ -446,10 +505,13 @@ impl Ranking {
     fn add(&mut self, counts: &mut HashMap<usize, f32>, words: &[String], weight: f32) -> Vec<usize> {
         let mut ids = Vec::new();
         for word in words.iter().filter(|w| !words::is_stop_word(w)) {
-            let stem = self.normal.stem(word);
-            let id = match self.ids.get(&stem) {
+            let stem = &self.lexicon.meet(word).stem;
+            let id = match self.ids.get(&**stem) {
                 Some(&id) => id,
-                None => self.learn(stem),
+                None => {
+                    let stem = stem.to_string();
+                    self.learn(stem)
+                }
             };
             *counts.entry(id).or_insert(0.0) += weight;
             ids.push(id);
@@ -461,7 +523,7 @@ impl Ranking {
         let id = self.terms.len();
         self.ids.insert(stem.clone(), id);
         self.by_sound
-            .entry(self.normal.sound(&stem))
+            .entry(self.normal().sound(&stem))
             .or_default()
             .push(id);
         if let Some(initial) = stem.chars().next() {

@@ -1,5 +1,11 @@
 //! From text to index terms: splitting, stop words, stems, sounds. Everything is bounded and nothing fails.
 
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
+
 use rphonetic::{DoubleMetaphone, Encoder};
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -93,6 +99,14 @@ impl Normaliser {
         }
     }
 
+    /// Both forms of a lower-cased word.
+    pub fn forms(&self, word: &str) -> Forms {
+        Forms {
+            stem: self.stem(word).into(),
+            sound: self.sound(word).into(),
+        }
+    }
+
     /// The double metaphone class of a word; empty for anything but plain letters, which have no English sound.
     pub fn sound(&self, word: &str) -> String {
         if word.bytes().all(|b| b.is_ascii_alphabetic()) {
@@ -100,6 +114,68 @@ impl Normaliser {
         } else {
             String::new()
         }
+    }
+}
+
+/// How a word is written in the index and how it sounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forms {
+    /// As [`Normaliser::stem`].
+    pub stem: Box<str>,
+    /// As [`Normaliser::sound`].
+    pub sound: Box<str>,
+}
+
+/// A normaliser that remembers the words it was shown: stemming and encoding were a quarter of a search, and most
+/// words of a request stand somewhere in the catalogue.
+#[derive(Default)]
+pub struct Lexicon {
+    normal: Normaliser,
+    met: HashMap<Box<str>, Forms>,
+}
+
+impl Lexicon {
+    /// The forms of a lower-cased word, which it remembers from now on.
+    pub fn meet(&mut self, word: &str) -> &Forms {
+        if !self.met.contains_key(word) {
+            self.met.insert(word.into(), self.normal.forms(word));
+        }
+        &self.met[word]
+    }
+
+    /// The forms of a lower-cased word.
+    pub fn forms(&self, word: &str) -> Cow<'_, Forms> {
+        match self.met.get(word) {
+            Some(forms) => Cow::Borrowed(forms),
+            None => Cow::Owned(self.normal.forms(word)),
+        }
+    }
+
+    /// What makes the forms.
+    pub fn normal(&self) -> &Normaliser {
+        &self.normal
+    }
+}
+
+/// A map from hashes that are spread already: it mixes their bits instead of hashing them again, which was most of what
+/// a lookup took. Not for keys that somebody else can choose freely.
+pub type Spread<V> = HashMap<u32, V, BuildHasherDefault<Mixed>>;
+
+/// The hasher of [`Spread`]: one multiplication by the golden ratio (Fibonacci hashing).
+#[derive(Default)]
+pub struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u32(u32::from(*b)));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
@@ -246,5 +322,18 @@ mod tests {
         assert_eq!(normal.stem("fridays"), normal.stem("tomorrow"));
         assert_eq!(normal.stem("7th"), normal.stem("seven"));
         assert_ne!(normal.stem("day"), normal.stem("today"));
+    }
+
+    #[test]
+    fn a_word_that_was_met_has_the_same_forms() {
+        let mut lexicon = Lexicon::default();
+        for word in ["reminders", "friday", "42nd", "über", ""] {
+            let before = lexicon.forms(word).into_owned();
+            assert_eq!(*lexicon.meet(word), before, "{word}");
+            assert!(
+                matches!(lexicon.forms(word), Cow::Borrowed(f) if *f == before),
+                "{word}"
+            );
+        }
     }
 }
