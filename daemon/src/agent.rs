@@ -12,7 +12,10 @@ pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashSet},
+};
 
 use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
 use serde_json::Value;
@@ -21,7 +24,7 @@ use conversation::{Conversation, Exchange};
 use rules::{Asked, Phase};
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step};
 use toolbox::{Loaded, Loading, Toolbox};
-use tools::discover::Match;
+use tools::{Effect, discover::Match};
 
 /// The knobs, all from the config.
 #[derive(Debug, Clone)]
@@ -143,6 +146,8 @@ struct Turn {
     searched: HashSet<String>,
     /// The tools of which one must be called next, with their scores; none when the model is free.
     must_call: Vec<(String, f32)>,
+    /// Whether the person named a time.
+    timed: bool,
     /// Whether the model tried to act and could not.
     stumbled: bool,
     /// What the last failed call told; the answer when the model only has words left.
@@ -355,7 +360,10 @@ impl Agent {
     }
 
     fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
-        self.turn = Turn::default();
+        self.turn = Turn {
+            timed: tools::when::names_a_time(&text),
+            ..Turn::default()
+        };
         self.talk.open(Exchange::new(Message::User {
             text,
             context,
@@ -690,7 +698,8 @@ impl Agent {
         let rendered = self.renderer.render(&self.sections(), &self.talk.messages());
         let frame = self.renderer.dialect().frame();
         let opening = |(name, score): &(String, f32)| {
-            let (text, grammar) = grammar::call(&frame, name, self.toolbox.parameters(name)?);
+            let (text, grammar) =
+                grammar::call(&frame, name, &self.timely(name, self.toolbox.parameters(name)?));
             Some(Opening {
                 text,
                 prior: self.settings.rank_weight * score.ln(),
@@ -704,7 +713,7 @@ impl Agent {
                 .callable(self.turn.discovers >= self.settings.max_discover);
             let choices: Vec<_> = callable
                 .iter()
-                .map(|(name, schema)| (name.as_str(), schema))
+                .map(|(name, schema)| (name.as_str(), self.timely(name, schema)))
                 .collect();
             grammar::grammar(&frame, &choices)
         });
@@ -713,6 +722,16 @@ impl Agent {
             static_len: rendered.static_len,
             openings,
             grammar,
+        }
+    }
+
+    /// The schema of a call in this turn. Who names a time means it: a tool that looks something up is not called without
+    /// its time then, which small models leave out. Not again once a call failed, because that may have been why.
+    fn timely<'a>(&self, name: &str, schema: &'a Value) -> Cow<'a, Value> {
+        let looks_up = || self.toolbox.find(name).is_some_and(|e| e.effect == Effect::Read);
+        match self.turn.timed && self.turn.mistakes == 0 && looks_up() {
+            true => grammar::requiring(schema, "when"),
+            false => Cow::Borrowed(schema),
         }
     }
 

@@ -20,7 +20,9 @@ mod value;
 mod calendar;
 mod span;
 mod rule;
+mod find;
 
+pub use find::names_a_time;
 use jiff::{
     Span, SpanFieldwise, Zoned,
     civil::{Date, DateTime, Time},

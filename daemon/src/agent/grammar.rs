@@ -4,7 +4,10 @@
 //! enum values only: never a description, never what somebody said. A schema that this does not understand becomes
 //! any JSON value; the tool's own type still checks it.
 
-use std::fmt::Write;
+use std::{
+    borrow::{Borrow, Cow},
+    fmt::Write,
+};
 
 use prompts::Frame;
 use serde_json::{Map, Value};
@@ -30,7 +33,8 @@ string ::= "\"" char* "\""
 filled ::= "\"" char+ "\""
 char ::= [^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)
 hex ::= [0-9a-fA-F]
-natural ::= "0" | [1-9] [0-9]{0,15}
+positive ::= [1-9] [0-9]{0,15}
+natural ::= "0" | positive
 integer ::= "-"? natural
 number ::= integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,3})?
 boolean ::= "true" | "false"
@@ -45,11 +49,11 @@ array ::= "[" (value (", " value)*)? "]"
 const TEXT: &str = r#"text ::= [^\x00-\x20\x7F<>{}\[\]`] [^\x00-\x09\x0B-\x1F\x7F<>{}`]*"#;
 
 /// The grammar of one answer: a call to one of `tools` (name and parameter schema), or words.
-pub fn grammar(frame: &Frame, tools: &[(&str, &Value)]) -> String {
+pub fn grammar<S: Borrow<Value>>(frame: &Frame, tools: &[(&str, S)]) -> String {
     let mut rules = Rules::default();
     let mut choices = Vec::with_capacity(tools.len());
     for (i, (name, schema)) in tools.iter().enumerate() {
-        let arguments = rules.arguments(&format!("t{i}"), schema);
+        let arguments = rules.arguments(&format!("t{i}"), schema.borrow());
         let head = format!("{}{}", json_inside(&(frame.wire_name)(name)), frame.middle);
         choices.push(rules.add(format!("t{i}"), &format!("{} {arguments}", literal(&head))));
     }
@@ -96,8 +100,26 @@ pub fn call(frame: &Frame, name: &str, schema: &Value) -> (String, String) {
     (begin.to_owned(), rest)
 }
 
+/// A schema in which this property is required, if it has it.
+pub fn requiring<'a>(schema: &'a Value, property: &str) -> Cow<'a, Value> {
+    let listed = |names: &Value| {
+        names
+            .as_array()
+            .is_some_and(|all| all.iter().any(|n| n == property))
+    };
+    if schema["properties"].get(property).is_none() || listed(&schema["required"]) {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    match schema.get_mut("required").and_then(Value::as_array_mut) {
+        Some(required) => required.push(property.into()),
+        None => schema["required"] = Value::from(vec![property]),
+    }
+    Cow::Owned(schema)
+}
+
 #[cfg(test)]
-mod gbnf;
+pub(in crate::agent) mod gbnf;
 #[cfg(test)]
 mod tests;
 
@@ -178,6 +200,7 @@ impl Rules {
         };
         match kind {
             "string" if at_least("minLength", 1.0) => "filled".to_owned(),
+            "integer" if at_least("minimum", 1.0) => "positive".to_owned(),
             "integer" if at_least("minimum", 0.0) => "natural".to_owned(),
             "string" | "integer" | "number" | "boolean" | "null" => kind.to_owned(),
             "array" => self.array(name, schema, depth),

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use strsim::jaro_winkler;
+use tools::discover::words::is_number;
 
 /// Words that carry no content of their own; an argument made of these alone says nothing.
 const EMPTY: &[&str] = &[
@@ -49,14 +50,16 @@ pub fn ground(arguments: &mut Value, schema: &Value, heard: &[&str]) -> Vec<Stri
     dropped
 }
 
-/// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words.
+/// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
+/// any number was said: the prompt names the time of day, which models copy.
 fn grounded(text: &str, heard: &HashSet<String>) -> bool {
+    let counted = || heard.iter().any(|word| is_number(word));
     let mut content = words(text)
         .filter(|word| !EMPTY.contains(&word.as_str()))
         .peekable();
     content.peek().is_some()
         && content.all(|word| {
-            word.chars().all(|c| c.is_ascii_digit())
+            (word.chars().all(|c| c.is_ascii_digit()) && counted())
                 || heard.contains(&word)
                 || heard.iter().any(|h| jaro_winkler(h, &word) >= ALIKE)
         })
@@ -134,6 +137,12 @@ mod tests {
             json!({"when": "next Tuesday"}),
         );
         check("next tuesday", json!({"when": "next Wednesday"}), json!({}));
+        check("do I have any appointments", json!({"label": "10:30"}), json!({}));
+        check(
+            "the meeting at half past ten",
+            json!({"label": "10:30"}),
+            json!({"label": "10:30"}),
+        );
         check(
             "mails from ana",
             json!({"label": "Anna"}),

@@ -10,6 +10,7 @@ use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::I
 use super::*;
 
 mod loading;
+mod timely;
 
 macro_rules! fake {
     ($name:ident, $tool:literal, $summary:literal, $load:ident, $untrusted:literal, $examples:expr) => {

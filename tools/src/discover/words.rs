@@ -181,11 +181,16 @@ impl Hasher for Mixed {
 
 /// Numbers are one term and so are times; no stem can look like these names.
 fn class(word: &str) -> Option<&'static str> {
-    if word.bytes().any(|b| b.is_ascii_digit()) || NUMBERS.binary_search(&word).is_ok() {
+    if is_number(word) {
         return Some("#number");
     }
     let word = word.strip_suffix('s').unwrap_or(word);
     TIMES.binary_search(&word).is_ok().then_some("#time")
+}
+
+/// Whether a lower-cased word is a number, in digits or as it is said.
+pub fn is_number(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_digit()) || NUMBERS.binary_search(&word).is_ok()
 }
 
 /// Sorted. Number words as a recogniser writes them.

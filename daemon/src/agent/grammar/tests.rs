@@ -47,7 +47,7 @@ fn strings() {
 fn scalars() {
     let schema = object(
         json!({"i": {"type": "integer"}, "n": {"type": "number"}, "b": {"type": "boolean"},
-               "u": {"type": "integer", "minimum": 0}, "z": {"type": ["string", "null"]}}),
+               "u": {"type": "integer", "minimum": 0}, "p": {"type": "integer", "minimum": 1}, "z": {"type": ["string", "null"]}}),
         json!([]),
     );
     check(
@@ -58,6 +58,8 @@ fn scalars() {
     check(&schema, r#"{"z": "x"}"#, true);
     check(&schema, r#"{"i": 1.5}"#, false);
     check(&schema, r#"{"i": 012}"#, false);
+    check(&schema, r#"{"p": 10}"#, true);
+    check(&schema, r#"{"p": 0}"#, false);
     check(&schema, r#"{"u": -1}"#, false);
     check(&schema, r#"{"b": "true"}"#, false);
     check(&schema, r#"{"z": 1}"#, false);
@@ -209,7 +211,7 @@ fn a_call_in_two_parts_is_the_same_call() {
 fn words_do_not_pass_for_calls() {
     let schema = object(json!({}), json!([]));
     let free = Gbnf::parse(&grammar(&Hermes.frame(), &[("clock.now", &schema)]));
-    let nothing = Gbnf::parse(&grammar(&Hermes.frame(), &[]));
+    let nothing = Gbnf::parse(&grammar::<Value>(&Hermes.frame(), &[]));
     for text in [
         "It is ten past nine.",
         "Ça va?",
@@ -282,7 +284,7 @@ fn the_whole_grammar() {
     t0-a-2p ::= "\"kinds\": " "[" (t0-a-2-item (", " t0-a-2-item){0,})? "]"
     t0-a-2r ::= ""
     t0-a-2f ::= ""
-    t0-a-1p ::= "\"limit\": " natural
+    t0-a-1p ::= "\"limit\": " positive
     t0-a-1r ::= (", " t0-a-2p)? t0-a-2r
     t0-a-1f ::= t0-a-2p t0-a-2r | t0-a-2f
     t0-a-0p ::= "\"when\": " string
@@ -293,7 +295,8 @@ fn the_whole_grammar() {
     filled ::= "\"" char+ "\""
     char ::= [^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)
     hex ::= [0-9a-fA-F]
-    natural ::= "0" | [1-9] [0-9]{0,15}
+    positive ::= [1-9] [0-9]{0,15}
+    natural ::= "0" | positive
     integer ::= "-"? natural
     number ::= integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,3})?
     boolean ::= "true" | "false"

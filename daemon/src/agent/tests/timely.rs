@@ -1,0 +1,75 @@
+//! Who names a time means it.
+
+use serde_json::Value;
+
+use super::*;
+use crate::agent::grammar::gbnf::Gbnf;
+
+/// An agent with the tools that Tiro has, which must call what fits.
+fn whole() -> Agent {
+    let (template, _) = prompts::Template::load(None, "", "<|im_end|>");
+    let renderer = Renderer::new(template, prompts::detect(Some("<tool_call>"), "qwen2"));
+    let settings = Settings::default();
+    let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &settings.loading);
+    Agent::new(settings, renderer, toolbox)
+}
+
+/// Whether the tool may be called with these arguments now.
+#[track_caller]
+fn lets(ask: &Ask, tool: &str, arguments: &Value) -> bool {
+    let arguments = prompts::spaced(arguments);
+    if let Some(grammar) = &ask.grammar {
+        let call = format!("<tool_call>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}\n</tool_call>");
+        return Gbnf::parse(grammar).accepts(&call);
+    }
+    let opening = ask.openings.iter().find(|o| o.text.contains(tool));
+    let opening = opening.unwrap_or_else(|| panic!("{tool} cannot be called: {ask:?}"));
+    Gbnf::parse(&opening.grammar).accepts(&format!(" {arguments}}}\n</tool_call>"))
+}
+
+#[track_caller]
+fn check(words: &str, tool: &str, without: bool) {
+    let mut agent = whole();
+    let ask = say(&mut agent, words);
+    let timed = json!({"when": "tomorrow"});
+    assert!(lets(&ask, tool, &timed), "{words:?} with a time");
+    assert_eq!(lets(&ask, tool, &json!({})), without, "{words:?} without a time");
+}
+
+#[test]
+fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named() {
+    check("what do I have on my calendar tomorrow", "calendar.query", false);
+    check("what is on my calendar", "calendar.query", true);
+    check(
+        "list my reminders that are due this week",
+        "reminders.list",
+        false,
+    );
+    check("list my open reminders", "reminders.list", true);
+}
+
+#[test]
+fn a_tool_that_changes_something_asks_by_itself() {
+    let mut agent = whole();
+    let ask = say(&mut agent, "remind me to buy a ticket for the concert on friday");
+    assert!(lets(
+        &ask,
+        "reminders.create",
+        &json!({"title": "buy a ticket for the concert on friday"})
+    ));
+}
+
+#[test]
+fn after_a_failed_call_the_time_may_be_left_out() {
+    let mut agent = whole();
+    say(&mut agent, "what do I have on my calendar tomorrow");
+    let text =
+        "<tool_call>\n{\"name\": \"calendar.query\", \"arguments\": {\"when\": \"tomorrow\"}}\n</tool_call>";
+    let call = call(agent.step(Input::Generated(text.into())));
+    let again = ask(did(
+        &mut agent,
+        call,
+        Outcome::Tell("I do not understand the time.".into()),
+    ));
+    assert!(lets(&again, "calendar.query", &json!({})));
+}
