@@ -146,8 +146,8 @@ struct Turn {
     searched: HashSet<String>,
     /// The tools of which one must be called next, with their scores; none when the model is free.
     must_call: Vec<(String, f32)>,
-    /// Whether the person named a time.
-    timed: bool,
+    /// The times that the person named.
+    times: Vec<String>,
     /// Whether the model tried to act and could not.
     stumbled: bool,
     /// What the last failed call told; the answer when the model only has words left.
@@ -361,7 +361,10 @@ impl Agent {
 
     fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
         self.turn = Turn {
-            timed: tools::when::names_a_time(&text),
+            times: tools::when::mentions(&text)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             ..Turn::default()
         };
         self.talk.open(Exchange::new(Message::User {
@@ -725,13 +728,17 @@ impl Agent {
         }
     }
 
-    /// The schema of a call in this turn. Who names a time means it: a tool that looks something up is not called without
-    /// its time then, which small models leave out. Not again once a call failed, because that may have been why.
+    /// The schema of a call in this turn. A tool that looks for a time looks for one that was named, and where a time can
+    /// mean nothing else it is not called without: small models leave it out, or write a date that nobody said. Not
+    /// again once a call failed, because that may have been why.
     fn timely<'a>(&self, name: &str, schema: &'a Value) -> Cow<'a, Value> {
-        let looks_up = || self.toolbox.find(name).is_some_and(|e| e.effect == Effect::Read);
-        match self.turn.timed && self.turn.mistakes == 0 && looks_up() {
-            true => grammar::requiring(schema, "when"),
-            false => Cow::Borrowed(schema),
+        let entry = self
+            .toolbox
+            .find(name)
+            .filter(|entry| entry.effect == Effect::Read);
+        match entry {
+            Some(entry) if self.turn.mistakes == 0 => grammar::timely(schema, &self.turn.times, entry.timed),
+            _ => Cow::Borrowed(schema),
         }
     }
 

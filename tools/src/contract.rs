@@ -31,6 +31,9 @@ pub trait Tool: 'static {
     const CONFIRM: bool = matches!(Self::EFFECT, Effect::Irreversible | Effect::Egress);
     /// Whether the result carries text that somebody else wrote; such a result taints the turn.
     const UNTRUSTED: bool = false;
+    /// Whether a time in the request can only be its `when`. False where it may as well be among the words that are looked
+    /// for: "the mail about friday's meeting".
+    const TIMED: bool = false;
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.
     const OWN_WORDS: bool = false;
@@ -459,6 +462,8 @@ pub struct Entry {
     pub confirm: bool,
     /// Whether its result taints the turn.
     pub untrusted: bool,
+    /// As [`Tool::TIMED`].
+    pub timed: bool,
     /// Whether a tainted conversation refuses it.
     pub own_words: bool,
     /// How long it may run.
@@ -484,6 +489,7 @@ impl Entry {
             load: T::LOAD,
             confirm: T::CONFIRM,
             untrusted: T::UNTRUSTED,
+            timed: T::TIMED,
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,

@@ -22,7 +22,7 @@ mod span;
 mod rule;
 mod find;
 
-pub use find::names_a_time;
+pub use find::mentions;
 use jiff::{
     Span, SpanFieldwise, Zoned,
     civil::{Date, DateTime, Time},

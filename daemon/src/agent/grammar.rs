@@ -10,7 +10,7 @@ use std::{
 };
 
 use prompts::Frame;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Nested objects with their own rules; what is deeper is any JSON.
 const MAX_DEPTH: usize = 3;
@@ -100,20 +100,19 @@ pub fn call(frame: &Frame, name: &str, schema: &Value) -> (String, String) {
     (begin.to_owned(), rest)
 }
 
-/// A schema in which this property is required, if it has it.
-pub fn requiring<'a>(schema: &'a Value, property: &str) -> Cow<'a, Value> {
-    let listed = |names: &Value| {
-        names
-            .as_array()
-            .is_some_and(|all| all.iter().any(|n| n == property))
-    };
-    if schema["properties"].get(property).is_none() || listed(&schema["required"]) {
+/// A schema whose `when` is one of these times, if it has one and there are any.
+pub fn timely<'a>(schema: &'a Value, times: &[String], required: bool) -> Cow<'a, Value> {
+    if times.is_empty() || schema["properties"].get("when").is_none() {
         return Cow::Borrowed(schema);
     }
     let mut schema = schema.clone();
-    match schema.get_mut("required").and_then(Value::as_array_mut) {
-        Some(required) => required.push(property.into()),
-        None => schema["required"] = Value::from(vec![property]),
+    schema["properties"]["when"] = json!({"type": "string", "enum": times});
+    if required {
+        match schema.get_mut("required").and_then(Value::as_array_mut) {
+            Some(all) if all.iter().any(|name| name == "when") => {}
+            Some(all) => all.push("when".into()),
+            None => schema["required"] = json!(["when"]),
+        }
     }
     Cow::Owned(schema)
 }

@@ -50,6 +50,7 @@ impl Tool for This {
     const NAME: &'static str = "calendar.find_slots";
     const SUMMARY: &'static str = "Find free time for a meeting, in working hours and between events";
     const EFFECT: Effect = Effect::Read;
+    const TIMED: bool = true;
     const EXAMPLES: &'static [&'static str] = &[
         "find an hour for a meeting next week",
         "when do I have time on friday afternoon",

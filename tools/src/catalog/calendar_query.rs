@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
+    discover::words,
     system::{
         calendar::{self, DAYS_AHEAD, Event, Window},
         heard::Ear,
@@ -27,17 +28,18 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Time as said: "tomorrow", "next week"
+    /// As said: "next week"
     when: Option<String>,
-    /// Words in the title, place, person or calendar
+    /// Words in title, place or person
     text: Option<String>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "calendar.query";
-    const SUMMARY: &'static str = "Look up events, meetings and appointments in the calendar";
+    const SUMMARY: &'static str = "Look up calendar events";
     const EFFECT: Effect = Effect::Read;
+    const TIMED: bool = true;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[
         "what do I have on my calendar tomorrow",
@@ -52,11 +54,9 @@ impl Tool for This {
     const LIMITS: &'static str = "Changes nothing.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let text = args
-            .text
-            .map(|t| plain::one_line(&t, 60))
-            .filter(|t| !t.is_empty() && !t.split_whitespace().all(calendar::is_any_event));
         let said = args.when.filter(|when| !when.trim().is_empty());
+        let text = args.text.map(|text| plain::one_line(&text, 60));
+        let text = text.and_then(|text| telling(&text, said.as_deref().unwrap_or_default()));
         let window = match &said {
             Some(when) => Window::said(when, &ctx.now)?,
             None if text.is_some() => Window::ahead(&ctx.now, DAYS_AHEAD)?,
@@ -100,6 +100,25 @@ impl Tool for This {
             ..Output::new(say, data)
         })
     }
+}
+
+/// The words that tell events apart: models repeat the request ("do I have a meeting today"), which is in no title. Nothing
+/// when that is all they do.
+fn telling(text: &str, when: &str) -> Option<String> {
+    let known = |word: &str| calendar::is_any_event(word) || words::split(when).iter().any(|w| w == word);
+    let all = words::split(text);
+    if all.iter().all(|word| known(word)) {
+        return None;
+    }
+    let content = |word: &String| !words::is_stop_word(word);
+    if !all.iter().any(|word| content(word) && known(word)) {
+        return Some(text.to_owned());
+    }
+    let rest: Vec<String> = all
+        .into_iter()
+        .filter(|word| content(word) && !known(word))
+        .collect();
+    Some(rest.join(" ")).filter(|rest| !rest.is_empty())
 }
 
 fn rest_of_today(now: &Zoned) -> Result<Window, ToolError> {
@@ -239,6 +258,21 @@ mod tests {
     #[track_caller]
     fn check(say: &str, expect: &str) {
         assert_eq!(say, expect);
+    }
+
+    #[test]
+    fn what_only_repeats_the_request_tells_nothing_apart() {
+        for (text, when, expect) in [
+            ("do I have a meeting today", "today", None),
+            ("meetings", "", None),
+            ("", "", None),
+            ("who am i meeting", "", None),
+            ("meeting with Anna", "tomorrow", Some("anna")),
+            ("The Who", "", Some("The Who")),
+            ("team lunch", "at lunch", Some("team")),
+        ] {
+            assert_eq!(telling(text, when).as_deref(), expect, "{text:?}");
+        }
     }
 
     #[tokio::test]

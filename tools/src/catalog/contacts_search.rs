@@ -27,9 +27,8 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Name, relation ("my sister"), company, number or mail address; for birthdays also "next" or a time
+    /// Name, relation or number; for birthdays also "next"
     name: String,
-    /// What is asked for, if one thing only
     want: Option<Want>,
 }
 
@@ -46,7 +45,7 @@ enum Want {
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "contacts.search";
-    const SUMMARY: &'static str = "Look up a contact: phone number, mail address, birthday, address";
+    const SUMMARY: &'static str = "Look up a contact or birthday";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[

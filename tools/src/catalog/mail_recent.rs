@@ -24,19 +24,17 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Only from this person or address
     from: Option<String>,
-    /// Only unread mail
     unread: Option<bool>,
-    /// How many, 5 unless said
-    #[schemars(range(min = 1, max = 20))]
+    /// 5 unless said
+    #[schemars(range(min = 1))]
     count: Option<u32>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "mail.recent";
-    const SUMMARY: &'static str = "List the newest mail: who wrote and about what; unread or by sender";
+    const SUMMARY: &'static str = "List the newest or unread mail";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const UNTRUSTED: bool = true;

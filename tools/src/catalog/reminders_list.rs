@@ -26,17 +26,17 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Due time as said: "today", "this week"; or "overdue"
+    /// As said, or "overdue"
     when: Option<String>,
-    /// Which list, if the person named one
     list: Option<String>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "reminders.list";
-    const SUMMARY: &'static str = "List reminders and to-dos that are still open, by due time or list";
+    const SUMMARY: &'static str = "List open reminders and to-dos";
     const EFFECT: Effect = Effect::Read;
+    const TIMED: bool = true;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[
         "what are my reminders",

@@ -16,14 +16,13 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Name or kind of program, as said
     name: String,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "system.open_app";
-    const SUMMARY: &'static str = "Open an app: start a program by its name or kind";
+    const SUMMARY: &'static str = "Open an app by name or kind";
     /// A running program is a change that the person sees and can close again.
     const EFFECT: Effect = Effect::Write;
     const LOAD: LoadPolicy = LoadPolicy::Core;

@@ -22,23 +22,21 @@ const MAX_LOADED: usize = 20;
 /// Finds tools.
 pub struct This;
 
-/// What for.
+/// What for. The arguments carry no words of their own: they stand in every prompt, and their names say it. `query` is what should
+/// be done, or the name of a tool; `domain` one of the catalogue's; `top_k` how many tools each search loads.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// What should be done, in a few words; several with ; between
     query: String,
-    /// Domain of the catalogue, if known
     domain: Option<String>,
-    /// Most tools to load, 3 unless said
-    #[schemars(range(min = 1, max = 10))]
+    #[schemars(range(min = 1))]
     top_k: Option<u32>,
 }
 
 impl Tool for This {
     type Args = Args;
     const NAME: &'static str = "tools.discover";
-    const SUMMARY: &'static str = "Find and load a tool for a request that the loaded tools cannot serve";
+    const SUMMARY: &'static str = "Find and load tools for what these cannot do; several with ;";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const EXAMPLES: &'static [&'static str] = &[

@@ -37,6 +37,7 @@ impl Tool for This {
     const NAME: &'static str = "weather.forecast";
     const SUMMARY: &'static str = "Weather forecast: rain, temperature, wind, for a day and place";
     const EFFECT: Effect = Effect::Read;
+    const TIMED: bool = true;
     const TIMEOUT: Duration = Duration::from_secs(25);
     const EXAMPLES: &'static [&'static str] = &[
         "what's the weather like",

@@ -1,4 +1,4 @@
-//! Whether a sentence names a time.
+//! Times inside sentences.
 
 use std::ops::Range;
 
@@ -59,14 +59,40 @@ const DOUBTFUL: &[&str] = &[
     "years",
 ];
 
-/// Whether a sentence says when: a day, a date, a stretch of time or a time of day. How long or how often something takes
-/// place does not count, nor do words that could be a time and mostly are none.
-pub fn names_a_time(sentence: &str) -> bool {
+/// The times that a sentence names, as they were said and in order, each the longest at its place without words around it
+/// that change nothing: days, dates, stretches of time and times of day. How long or how often something takes place does
+/// not count, nor do words that could be a time and mostly are none.
+pub fn mentions(sentence: &str) -> Vec<&str> {
     let words = words(sentence);
-    (0..words.len()).any(|from| {
-        let longest = words.len().min(from + LONGEST);
-        (from..longest).any(|last| is_a_time(&sentence[words[from].start..words[last].end]))
-    })
+    let text = |place: &Range<usize>| trimmed(&sentence[words[place.start].start..words[place.end - 1].end]);
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let ends = (at + 1..=words.len().min(at + LONGEST)).rev();
+        let longest = ends
+            .map(|end| at..end)
+            .find_map(|place| Some((time(text(&place))?, place)));
+        let Some((time_said, mut place)) = longest else {
+            at += 1;
+            continue;
+        };
+        at = place.end;
+        // "Weekend" alone may be this one, too; what was said is kept as long as it says something.
+        let idle = |word: usize| is_doubtful(&text(&(word..word + 1)).to_lowercase());
+        let same = |place: &Range<usize>| !place.is_empty() && time(text(place)).as_ref() == Some(&time_said);
+        while idle(place.end - 1) && same(&(place.start..place.end - 1)) {
+            place.end -= 1;
+        }
+        while idle(place.start) && same(&(place.start + 1..place.end)) {
+            place.start += 1;
+        }
+        found.push(text(&place));
+    }
+    found
+}
+
+/// Words without the signs around them.
+fn trimmed(words: &str) -> &str {
+    words.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
 /// Where the words of a sentence stand.
@@ -89,26 +115,27 @@ fn words(sentence: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// Whether all these words are one time.
-fn is_a_time(words: &str) -> bool {
-    let words = words.trim_matches(|c: char| !c.is_alphanumeric());
-    let Some(tokens) = lexer::tokens(words) else {
-        return false;
-    };
+/// The time that all these words are together.
+fn time(words: &str) -> Option<Expr> {
+    let tokens = lexer::tokens(words)?;
     if !tokens.iter().any(tells) {
-        return false;
+        return None;
     }
-    match grammar::parse(&tokens, Hint::Search) {
-        Some(Expr::One(parts)) => says_when(&parts),
-        Some(Expr::Between(..)) => true,
-        Some(Expr::Again(_)) | None => false,
-    }
+    grammar::parse(&tokens, Hint::Search).filter(|time| match time {
+        Expr::One(parts) => says_when(parts),
+        Expr::Between(..) => true,
+        Expr::Again(_) => false,
+    })
+}
+
+fn is_doubtful(word: &str) -> bool {
+    DOUBTFUL.binary_search(&word).is_ok()
 }
 
 /// Whether a token can make a time of what stands around it.
 fn tells(token: &Token) -> bool {
     match token {
-        Token::Word(word) => DOUBTFUL.binary_search(&word.as_str()).is_err(),
+        Token::Word(word) => !is_doubtful(word),
         // "The second one" and "the third time" count something else than days.
         Token::Number(number) => !number.ordinal || number.value > 3,
         Token::Sign(_) => false,
@@ -129,48 +156,40 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(expect: bool, sentences: &[&str]) {
-        for sentence in sentences {
-            assert_eq!(names_a_time(sentence), expect, "{sentence:?}");
-        }
+    fn check(sentence: &str, expect: &[&str]) {
+        assert_eq!(mentions(sentence), expect, "{sentence:?}");
     }
 
     #[test]
     fn times_are_found_in_sentences() {
-        check(
-            true,
-            &[
-                "what do I have on my calendar tomorrow",
-                "Am I free on Friday afternoon?",
-                "any meetings between two and four",
-                "what did Anna write yesterday, and who else",
-                "is it going to rain this weekend in Paris",
-                "what happened three days ago",
-                "what is on the 23rd",
-                "is there anything at six pm",
-                "and in March 2027?",
-            ],
-        );
+        check("what do I have on my calendar tomorrow", &["tomorrow"]);
+        check("Am I free on Friday afternoon?", &["Friday afternoon"]);
+        check("any meetings between two and four", &["between two and four"]);
+        check("today's mail, and what came yesterday", &["today's", "yesterday"]);
+        check("is it going to rain this weekend in Paris", &["this weekend"]);
+        check("what happened three days ago", &["three days ago"]);
+        check("what is on the 23rd", &["23rd"]);
+        check("is there anything at six pm", &["six pm"]);
+        check("and in March 2027?", &["March 2027"]);
     }
 
     #[test]
     fn what_is_no_time_is_not_found() {
-        check(
-            false,
-            &[
-                "",
-                "who may call me",
-                "set a timer for ten minutes",
-                "give me one second",
-                "remind me every day",
-                "read the second one",
-                "what does my day look like",
-                "where is the team lunch",
-                "what is on my calendar",
-                "ünïcode … “quotes” \u{202e}",
-            ],
-        );
-        check(false, &[&"word ".repeat(10_000)]);
+        for sentence in [
+            "",
+            "who may call me",
+            "set a timer for ten minutes",
+            "give me one second",
+            "remind me every day",
+            "read the second one",
+            "what does my day look like",
+            "where is the team lunch",
+            "what is on my calendar",
+            "ünïcode … “quotes” \u{202e}",
+        ] {
+            check(sentence, &[]);
+        }
+        check(&"word ".repeat(10_000), &[]);
     }
 
     #[test]

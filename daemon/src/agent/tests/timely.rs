@@ -28,24 +28,48 @@ fn lets(ask: &Ask, tool: &str, arguments: &Value) -> bool {
 }
 
 #[track_caller]
-fn check(words: &str, tool: &str, without: bool) {
+fn check(words: &str, tool: &str, when: &str, other: bool, without: bool) {
     let mut agent = whole();
     let ask = say(&mut agent, words);
-    let timed = json!({"when": "tomorrow"});
-    assert!(lets(&ask, tool, &timed), "{words:?} with a time");
+    assert!(lets(&ask, tool, &json!({"when": when})), "{words:?} {when}");
+    let unsaid = json!({"when": "2026-11-22"});
+    assert_eq!(lets(&ask, tool, &unsaid), other, "{words:?} {unsaid}");
     assert_eq!(lets(&ask, tool, &json!({})), without, "{words:?} without a time");
 }
 
 #[test]
 fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named() {
-    check("what do I have on my calendar tomorrow", "calendar.query", false);
-    check("what is on my calendar", "calendar.query", true);
+    check(
+        "what do I have on my calendar tomorrow",
+        "calendar.query",
+        "tomorrow",
+        false,
+        false,
+    );
+    check(
+        "what do I have on my calendar today and on monday",
+        "calendar.query",
+        "on monday",
+        false,
+        false,
+    );
+    check("what is on my calendar", "calendar.query", "today", true, true);
     check(
         "list my reminders that are due this week",
         "reminders.list",
+        "this week",
+        false,
         false,
     );
-    check("list my open reminders", "reminders.list", true);
+    check("list my open reminders", "reminders.list", "today", true, true);
+    // What came on a day and what is about that day are both looked for like this.
+    check(
+        "search my mail for the meeting on friday",
+        "mail.search",
+        "on friday",
+        false,
+        true,
+    );
 }
 
 #[test]
