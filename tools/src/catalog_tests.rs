@@ -124,8 +124,10 @@ fn schemas_are_small_and_simple() {
         for (argument, value) in properties {
             simple(tool.name, argument, value);
             let described = value["description"].as_str().unwrap_or_default();
+            // Core schemas stand in every prompt, which has to start with few tokens: there a name that says it all is enough.
+            let plain = tool.load == LoadPolicy::Core && described.is_empty();
             assert!(
-                (3..=100).contains(&described.len()),
+                plain || (3..=100).contains(&described.len()),
                 "{}.{argument}: {described:?}",
                 tool.name
             );
