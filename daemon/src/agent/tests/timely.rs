@@ -49,7 +49,7 @@ fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named(
     check(
         "what do I have on my calendar today and on monday",
         "calendar.query",
-        "on monday",
+        "monday",
         false,
         false,
     );
@@ -66,7 +66,7 @@ fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named(
     check(
         "search my mail for the meeting on friday",
         "mail.search",
-        "on friday",
+        "friday",
         false,
         true,
     );
