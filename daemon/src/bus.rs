@@ -1,20 +1,27 @@
-//! `org.tiro.Tiro1`, served peer to peer on the daemon's socket; only the same user may call.
+//! `org.tiro.Tiro1`, served peer to peer on the daemon's socket and on the session bus; only the same user may call.
 //!
 //! The interface is the one of DESIGN section 6. What it does is one event to the loop in `run.rs`.
+
+mod session;
 
 use std::{
     collections::HashMap,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use anyhow::Context as _;
+pub use session::{NAME, attend};
 use tokio::{
     net::{UnixListener, UnixStream},
     sync::{mpsc, oneshot},
 };
-use zbus::{Connection, OwnedVariant, Variant, connection, fdo, interface, object_server::SignalEmitter};
+use zbus::{
+    Connection, OwnedVariant, Variant, connection, fdo, interface, message::Header, names::OwnedUniqueName,
+    object_server::SignalEmitter,
+};
 
 use crate::{
     act::finish_writes,
@@ -25,20 +32,46 @@ use crate::{
 /// Object path of the interface.
 pub const PATH: &str = "/org/tiro/Tiro1";
 
+/// Version of the interface. Methods, signals and options are added within one version, never changed or taken away.
+pub const VERSION: u32 = 1;
+
 /// Longest text or path that a request may carry.
 pub const MAX_TEXT: usize = 16 * 1024;
 
 /// How long a connecting client has for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// At most this many clients at once; a status line, a terminal or two and a key binding are four.
+/// At most this many clients at once on the socket, and as many on the bus; a status line, a terminal or two and a key
+/// binding are four.
 const MAX_CLIENTS: usize = 32;
 
-/// The daemon's side of one client.
+/// Where a client's signals go.
+#[derive(Debug, Clone)]
+pub struct Client {
+    connection: Connection,
+    /// Its name on a bus that others are on, too.
+    name: Option<OwnedUniqueName>,
+}
+
+/// A client that calls.
+struct Caller {
+    /// Which client; counts up over the socket and the bus.
+    id: u64,
+    client: Client,
+}
+
+/// Who can call over a connection.
+enum Callers {
+    /// The client whose socket it is.
+    One(u64),
+    /// Everybody on the bus.
+    Many(session::Guests),
+}
+
+/// The daemon's side of a connection.
 struct Tiro1 {
     events: mpsc::Sender<Event>,
-    /// Which client; counts up.
-    client: u64,
+    callers: Callers,
 }
 
 #[interface(
@@ -57,14 +90,16 @@ impl Tiro1 {
         &self,
         text: String,
         options: HashMap<String, OwnedVariant>,
+        #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
+        let caller = self.caller(&header, connection).await?;
         if text.len() > MAX_TEXT {
             return Err(fdo::Error::LimitsExceeded(format!(
                 "the text has more than {MAX_TEXT} bytes"
             )));
         }
-        let (asking, answer) = self.asking(text, options, connection)?;
+        let (asking, answer) = self.asking(text, options, caller)?;
         self.send(Event::Ask(Box::new(asking))).await?;
         match answer.await {
             Ok(report) => report.map_err(fdo::Error::Failed),
@@ -74,8 +109,13 @@ impl Tiro1 {
 
     /// Withdraws the caller's own requests, waiting or running; a caller without any stops the turn that is running.
     /// Returns whether a write had begun; it is finished by then.
-    async fn cancel(&self) -> fdo::Result<bool> {
-        let (client, (done, cancelled)) = (self.client, oneshot::channel());
+    async fn cancel(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<bool> {
+        let client = self.caller(&header, connection).await?.id;
+        let (done, cancelled) = oneshot::channel();
         self.send(Event::Cancel { client, done }).await?;
         // Fails when nothing was running or the daemon is stopping, and then nothing begins any more either.
         let _ = cancelled.await;
@@ -84,13 +124,24 @@ impl Tiro1 {
 
     /// Answers the question with this id, as its `Asked` said. Only the client that is asked can answer, and only
     /// while the question is open.
-    async fn confirm(&self, id: u64, yes: bool) -> fdo::Result<()> {
-        let client = self.client;
+    async fn confirm(
+        &self,
+        id: u64,
+        yes: bool,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let client = self.caller(&header, connection).await?.id;
         self.send(Event::Confirm { client, id, yes }).await
     }
 
     /// Takes the last change back, and returns the sentence that says which it was.
-    async fn undo(&self) -> fdo::Result<String> {
+    async fn undo(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        self.caller(&header, connection).await?;
         let (tell, told) = oneshot::channel();
         self.send(Event::Undo(tell)).await?;
         let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
@@ -98,16 +149,32 @@ impl Tiro1 {
     }
 
     /// Forgets the conversation.
-    async fn forget(&self) -> fdo::Result<()> {
+    async fn forget(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        self.caller(&header, connection).await?;
         self.send(Event::Forget).await
     }
 
     /// The state of the daemon as JSON, in the shape of `tiro status --json`.
-    async fn status(&self) -> fdo::Result<String> {
+    async fn status(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        self.caller(&header, connection).await?;
         let (tell, told) = oneshot::channel();
         self.send(Event::Status(tell)).await?;
         told.await
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+    }
+
+    /// Version of this interface.
+    #[zbus(property(emits_changed_signal = "const"))]
+    async fn version(&self) -> u32 {
+        VERSION
     }
 
     /// The turn entered a state. `detail` is the happening as JSON, in the shape of `reply::Happening`. The client that
@@ -137,6 +204,17 @@ impl Tiro1 {
 }
 
 impl Tiro1 {
+    /// Who calls.
+    async fn caller(&self, header: &Header<'_>, connection: &Connection) -> fdo::Result<Caller> {
+        match &self.callers {
+            Callers::One(client) => Ok(Caller {
+                id: *client,
+                client: Client::peer(connection.clone()),
+            }),
+            Callers::Many(guests) => guests.caller(header, connection).await,
+        }
+    }
+
     async fn send(&self, event: Event) -> fdo::Result<()> {
         self.events
             .send(event)
@@ -148,7 +226,7 @@ impl Tiro1 {
         &self,
         text: String,
         options: HashMap<String, OwnedVariant>,
-        connection: &Connection,
+        caller: Caller,
     ) -> fdo::Result<(Asking, oneshot::Receiver<Result<String, String>>)> {
         let (reply, answer) = oneshot::channel();
         let mut asking = Asking {
@@ -157,8 +235,8 @@ impl Tiro1 {
             yes: false,
             interactive: false,
             now: None,
-            client: self.client,
-            connection: connection.clone(),
+            client: caller.id,
+            connection: caller.client,
             reply,
         };
         for (key, value) in options {
@@ -182,11 +260,35 @@ impl Tiro1 {
     }
 }
 
+impl Client {
+    /// The client on the other end of a socket.
+    pub fn peer(connection: Connection) -> Client {
+        Client {
+            connection,
+            name: None,
+        }
+    }
+
+    /// To this client only, whoever else is on the bus.
+    fn emitter(&self) -> zbus::Result<SignalEmitter<'_>> {
+        let emitter = SignalEmitter::new(&self.connection, PATH)?;
+        Ok(match &self.name {
+            Some(name) => emitter.set_destination(name.as_ref().into()),
+            None => emitter,
+        })
+    }
+}
+
+/// The number of a new client.
+fn next_client() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// Sends a happening to one client as the signal that it is.
-pub async fn signal(client: &Connection, happening: &Happening) {
+pub async fn signal(client: &Client, happening: &Happening) {
     let sent = async {
-        let server = client.object_server().interface::<_, Tiro1>(PATH).await?;
-        let emitter = server.signal_emitter();
+        let emitter = &client.emitter()?;
         let detail = serde_json::to_string(happening).unwrap_or_default();
         match happening {
             Happening::Heard { text, .. } => Tiro1::heard(emitter, text, &detail).await,
@@ -267,7 +369,6 @@ pub fn happening(message: &zbus::Message) -> Option<Happening> {
 /// Accepts clients until the task is dropped.
 pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
     let clients = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CLIENTS));
-    let mut client = 0;
     loop {
         let stream = match door.listener.accept().await {
             Ok((stream, _)) => stream,
@@ -286,10 +387,10 @@ pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
             tracing::warn!(same_user, "a client was turned away");
             continue;
         };
-        client += 1;
+        let client = next_client();
         let tiro = Tiro1 {
             events: events.clone(),
-            client,
+            callers: Callers::One(client),
         };
         let events = events.clone();
         tokio::spawn(async move {
@@ -297,7 +398,7 @@ pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
                 Ok(Ok(connection)) => {
                     let joined = Event::Joined {
                         client,
-                        connection: connection.clone(),
+                        connection: Client::peer(connection.clone()),
                     };
                     // Fails only when the daemon is stopping.
                     let _ = events.send(joined).await;

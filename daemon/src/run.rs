@@ -23,7 +23,6 @@ use tokio::{
     task::JoinHandle,
 };
 use tools::discover::Index;
-use zbus::Connection;
 
 use crate::{
     act::{Writing, finish_writes},
@@ -101,7 +100,7 @@ pub enum Event {
         /// Which.
         client: u64,
         /// Gets the signals.
-        connection: Connection,
+        connection: bus::Client,
     },
     /// A client went.
     Left {
@@ -127,7 +126,7 @@ pub struct Asking {
     /// Who asked.
     pub client: u64,
     /// Gets the signals.
-    pub connection: Connection,
+    pub connection: bus::Client,
     /// Gets the report as JSON; dropped when the turn is cancelled.
     pub reply: oneshot::Sender<Result<String, String>>,
 }
@@ -480,7 +479,7 @@ impl Daemon {
     }
 
     /// From now on the client is told, in order; this ends when it has left.
-    fn joined(&mut self, client: u64, connection: Connection) {
+    fn joined(&mut self, client: u64, connection: bus::Client) {
         let (signals, mut inbox) = mpsc::channel::<Happening>(MAX_SIGNALS);
         self.clients.insert(client, signals);
         tokio::spawn(async move {
@@ -551,7 +550,7 @@ async fn one_turn(
 }
 
 /// Signals what happens until the turn is over, or until the client does not read.
-async fn pump(client: &Connection, mut happenings: mpsc::UnboundedReceiver<Happening>) {
+async fn pump(client: &bus::Client, mut happenings: mpsc::UnboundedReceiver<Happening>) {
     while let Some(happening) = happenings.recv().await {
         if tokio::time::timeout(SIGNAL, bus::signal(client, &happening))
             .await

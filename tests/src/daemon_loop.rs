@@ -31,7 +31,8 @@ pub struct Running {
 }
 
 impl Running {
-    async fn start(llm: ScriptedLlm) -> Running {
+    /// A daemon in the demo world.
+    pub async fn start(llm: ScriptedLlm) -> Running {
         Running::start_with(llm, |_| ()).await
     }
 
@@ -61,6 +62,11 @@ impl Running {
         }
     }
 
+    /// Puts it on a session bus; it leaves when the task is aborted.
+    pub fn attend(&self, address: &str) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(bus::attend(Some(address.to_owned()), self.events.clone()))
+    }
+
     /// Lets something happen to it.
     pub async fn happens(&self, event: Event) {
         self.events.send(event).await.unwrap();
@@ -74,7 +80,8 @@ impl Running {
             .expect("the daemon listens")
     }
 
-    async fn status(&self) -> Status {
+    /// How it is.
+    pub async fn status(&self) -> Status {
         let client = self.client().await;
         let json = Tiro1Proxy::new(&client).await.unwrap().status().await.unwrap();
         serde_json::from_str(&json).unwrap()
@@ -159,7 +166,7 @@ fn test_tools(parts: &mut Parts) {
 }
 
 /// The id of the next question that this client is asked.
-async fn question(signals: &mut MessageStream) -> u64 {
+pub async fn question(signals: &mut MessageStream) -> u64 {
     loop {
         let message = signals.next().await.expect("a signal").unwrap();
         let body = message.body();
@@ -183,7 +190,7 @@ pub async fn ask(client: &Connection, text: &str) -> zbus::Result<Report> {
 }
 
 /// The same with options that are switched on.
-async fn ask_with(client: &Connection, text: &str, on: &[&str]) -> zbus::Result<Report> {
+pub async fn ask_with(client: &Connection, text: &str, on: &[&str]) -> zbus::Result<Report> {
     let now = OwnedVariant::try_from(Variant::from(NOW.to_owned())).unwrap();
     let on = on.iter().map(|key| ((*key).to_owned(), OwnedVariant::from(true)));
     let options = on.chain([("now".to_owned(), now)]).collect();

@@ -8,9 +8,11 @@
 
 mod home;
 mod program;
+mod desktop;
 
 mod chat;
 mod daemon_loop;
+mod session;
 mod dialogue;
 mod real;
 mod tokens;

@@ -2,9 +2,7 @@
 //! its buttons. The loop of the daemon is the real one, and so is the clock.
 
 use std::{
-    collections::HashMap,
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,103 +17,14 @@ use futures_util::StreamExt as _;
 use models::scripted::{ScriptedLlm, ScriptedStt};
 use tokio::sync::mpsc;
 use tools::system::{rings, timers};
-use zbus::{Connection, OwnedVariant, connection, interface, object_server::SignalEmitter};
+use zbus::Connection;
 
-use crate::home::Home;
+use crate::{
+    desktop::{Bus, Desktop, Shown},
+    home::Home,
+};
 
-const PATH: &str = "/org/freedesktop/Notifications";
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A session bus for this test alone.
-struct Bus {
-    daemon: Child,
-    address: String,
-}
-
-impl Bus {
-    /// `None` with a loud line where there is no dbus-daemon.
-    fn start(folder: &std::path::Path) -> Option<Bus> {
-        let socket = folder.join("bus");
-        let address = format!("unix:path={}", socket.display());
-        let started = Command::new("dbus-daemon")
-            .args(["--session", "--nofork", "--address", &address])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(daemon) = started else {
-            println!("SKIPPED: there is no dbus-daemon; install dbus");
-            return None;
-        };
-        let bus = Bus { daemon, address };
-        let began = Instant::now();
-        while !socket.exists() {
-            assert!(began.elapsed() < PATIENCE, "the bus does not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Some(bus)
-    }
-}
-
-impl Drop for Bus {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
-
-/// What the desktop shows.
-#[derive(Debug, Clone)]
-struct Shown {
-    id: u32,
-    replaces: u32,
-    text: String,
-    actions: Vec<String>,
-    at: jiff::Timestamp,
-}
-
-#[derive(Default, Clone)]
-struct Desktop {
-    shown: Arc<Mutex<Vec<Shown>>>,
-    closed: Arc<Mutex<Vec<u32>>>,
-}
-
-#[interface(name = "org.freedesktop.Notifications")]
-impl Desktop {
-    #[expect(clippy::too_many_arguments, reason = "the specification has as many")]
-    fn notify(
-        &self,
-        _app: String,
-        replaces: u32,
-        _icon: String,
-        summary: String,
-        _body: String,
-        actions: Vec<String>,
-        _hints: HashMap<String, OwnedVariant>,
-        _expire: i32,
-    ) -> u32 {
-        let mut shown = self.shown.lock().unwrap();
-        let id = if replaces > 0 {
-            replaces
-        } else {
-            u32::try_from(shown.len()).unwrap() + 1
-        };
-        shown.push(Shown {
-            id,
-            replaces,
-            text: summary,
-            actions,
-            at: jiff::Timestamp::now(),
-        });
-        id
-    }
-
-    fn close_notification(&self, id: u32) {
-        self.closed.lock().unwrap().push(id);
-    }
-
-    #[zbus(signal)]
-    async fn action_invoked(emitter: &SignalEmitter<'_>, id: u32, action_key: &str) -> zbus::Result<()>;
-}
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A desktop, and a daemon that rings on it.
 struct World {
@@ -133,12 +42,7 @@ impl World {
         let home = Home::empty("2026-11-20T09:00[Europe/Berlin]");
         let bus = Bus::start(home.path())?;
         let desktop = Desktop::default();
-        let server = connection::Builder::address(bus.address.as_str())
-            .name("org.freedesktop.Notifications")
-            .serve_at(PATH, desktop.clone())
-            .build()
-            .await
-            .unwrap();
+        let server = desktop.serve(&bus).await;
         let mut parts = home.parts(daemon::agent::Settings::default());
         parts.clock = Clock::Real;
         parts.ring = ring::Settings {
@@ -177,26 +81,11 @@ impl World {
 
     /// Waits for the n-th notification.
     async fn shown(&self, n: usize) -> Shown {
-        let began = Instant::now();
-        loop {
-            if let Some(shown) = self.desktop.shown.lock().unwrap().get(n) {
-                return shown.clone();
-            }
-            assert!(began.elapsed() < PATIENCE, "notification {n} does not come");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        self.desktop.shown(n).await
     }
 
     async fn press(&self, id: u32, button: &str) {
-        let server = self
-            .server
-            .object_server()
-            .interface::<_, Desktop>(PATH)
-            .await
-            .unwrap();
-        Desktop::action_invoked(server.signal_emitter(), id, button)
-            .await
-            .unwrap();
+        Desktop::press(&self.server, id, button).await;
     }
 
     async fn until(&self, what: &str, is_so: impl Fn(&World) -> bool) {
@@ -255,11 +144,7 @@ async fn a_notification_rings_snoozes_rings_again_and_stops() {
         .until("stopped", |w| rings::open(&w.home.dirs()).is_empty())
         .await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(
-        world.desktop.shown.lock().unwrap().len(),
-        3,
-        "what is stopped stays silent"
-    );
+    assert_eq!(world.desktop.count(), 3, "what is stopped stays silent");
 }
 
 #[tokio::test]
@@ -282,7 +167,7 @@ async fn what_is_stopped_by_voice_leaves_the_desktop_and_what_was_missed_is_told
     )
     .unwrap();
     world
-        .until("closed", |w| w.desktop.closed.lock().unwrap().contains(&shown.id))
+        .until("closed", |w| w.desktop.closed().contains(&shown.id))
         .await;
 
     // While no daemon runs a timer is due.

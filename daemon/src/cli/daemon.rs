@@ -29,6 +29,7 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let (events, inbox) = mpsc::channel(64);
     let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(door, events.clone()));
+    let attending = tokio::spawn(bus::attend(None, events.clone()));
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(
         accounts,
@@ -51,6 +52,7 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let _ = end.send(true);
     let _ = posting.await;
     finish_writes().await;
+    attending.abort();
     serving.abort();
     // Takes the socket away.
     let _ = serving.await;

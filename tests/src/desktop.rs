@@ -1,0 +1,209 @@
+//! A desktop of the tests' own: a private session bus, and a notification server on it whose buttons the test presses.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use zbus::{Connection, OwnedVariant, connection, interface, object_server::SignalEmitter};
+
+/// Longest that anything may take, on a loaded machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says loudly that a test did nothing because a program is missing; `cargo xtask test` sets `TIRO_REQUIRE_REAL`, and
+/// then its absence fails.
+pub fn skipped(what: &str) {
+    let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
+    assert!(!required, "{what} is not there; run `cargo xtask setup`");
+    println!("SKIPPED: {what} is not there; run `cargo xtask setup`");
+}
+
+/// A session bus for one test alone.
+pub struct Bus {
+    daemon: Child,
+    /// Where it is.
+    pub address: String,
+}
+
+impl Bus {
+    /// `None` with a loud line where there is no dbus-daemon.
+    pub fn start(folder: &Path) -> Option<Bus> {
+        let (socket, config, services) = (
+            folder.join("bus"),
+            folder.join("bus.conf"),
+            folder.join("services"),
+        );
+        let address = format!("unix:path={}", socket.display());
+        std::fs::create_dir_all(&services).unwrap();
+        // Nothing that is installed here is ever started.
+        let text = format!(
+            "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\" \
+             \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n\
+             <busconfig><type>session</type><listen>{address}</listen><auth>EXTERNAL</auth>\
+             <servicedir>{}</servicedir><policy context=\"default\"><allow send_destination=\"*\"/>\
+             <allow receive_sender=\"*\"/><allow own=\"*\"/></policy></busconfig>\n",
+            services.display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let started = Command::new("dbus-daemon")
+            .arg("--nofork")
+            .arg(format!("--config-file={}", config.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(daemon) = started else {
+            skipped("dbus-daemon");
+            return None;
+        };
+        let bus = Bus { daemon, address };
+        let began = Instant::now();
+        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+            assert!(began.elapsed() < PATIENCE, "the bus does not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(bus)
+    }
+
+    /// Somebody on it.
+    pub async fn client(&self) -> Connection {
+        connection::Builder::address(self.address.as_str())
+            .build()
+            .await
+            .unwrap()
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What the desktop shows.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// Its number.
+    pub id: u32,
+    /// Which one it replaces.
+    pub replaces: u32,
+    /// The title.
+    pub text: String,
+    /// Keys and labels of the buttons.
+    pub actions: Vec<String>,
+    /// When it came.
+    pub at: jiff::Timestamp,
+}
+
+/// A notification server.
+#[derive(Clone)]
+pub struct Desktop {
+    capabilities: &'static [&'static str],
+    shown: Arc<Mutex<Vec<Shown>>>,
+    closed: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Default for Desktop {
+    fn default() -> Desktop {
+        Desktop::that(&["actions", "body", "body-markup"])
+    }
+}
+
+impl Desktop {
+    /// A server that can do this.
+    pub fn that(capabilities: &'static [&'static str]) -> Desktop {
+        Desktop {
+            capabilities,
+            shown: Arc::default(),
+            closed: Arc::default(),
+        }
+    }
+
+    /// Serves it on a bus.
+    pub async fn serve(&self, bus: &Bus) -> Connection {
+        connection::Builder::address(bus.address.as_str())
+            .name("org.freedesktop.Notifications")
+            .serve_at("/org/freedesktop/Notifications", self.clone())
+            .build()
+            .await
+            .unwrap()
+    }
+
+    /// How many were shown.
+    pub fn count(&self) -> usize {
+        self.shown.lock().unwrap().len()
+    }
+
+    /// Those that were taken away.
+    pub fn closed(&self) -> Vec<u32> {
+        self.closed.lock().unwrap().clone()
+    }
+
+    /// Waits for the n-th notification.
+    pub async fn shown(&self, n: usize) -> Shown {
+        let began = Instant::now();
+        loop {
+            if let Some(shown) = self.shown.lock().unwrap().get(n) {
+                return shown.clone();
+            }
+            assert!(began.elapsed() < PATIENCE, "notification {n} does not come");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The person presses a button.
+    pub async fn press(server: &Connection, id: u32, button: &str) {
+        let emitter = SignalEmitter::new(server, "/org/freedesktop/Notifications").unwrap();
+        Desktop::action_invoked(&emitter, id, button).await.unwrap();
+    }
+}
+
+#[interface(name = "org.freedesktop.Notifications")]
+impl Desktop {
+    #[expect(clippy::too_many_arguments, reason = "the specification has as many")]
+    fn notify(
+        &self,
+        _app: String,
+        replaces: u32,
+        _icon: String,
+        summary: String,
+        _body: String,
+        actions: Vec<String>,
+        _hints: HashMap<String, OwnedVariant>,
+        _expire: i32,
+    ) -> u32 {
+        let mut shown = self.shown.lock().unwrap();
+        let id = if replaces > 0 {
+            replaces
+        } else {
+            u32::try_from(shown.len()).unwrap() + 1
+        };
+        shown.push(Shown {
+            id,
+            replaces,
+            text: summary,
+            actions,
+            at: jiff::Timestamp::now(),
+        });
+        id
+    }
+
+    fn close_notification(&self, id: u32) {
+        self.closed.lock().unwrap().push(id);
+    }
+
+    fn get_capabilities(&self) -> Vec<String> {
+        self.capabilities.iter().map(|c| (*c).to_owned()).collect()
+    }
+
+    #[zbus(signal)]
+    async fn action_invoked(emitter: &SignalEmitter<'_>, id: u32, action_key: &str) -> zbus::Result<()>;
+}

@@ -1,0 +1,248 @@
+//! The daemon on a session bus: everybody there may call who is the same user, and each is told what is theirs.
+
+use std::time::{Duration, Instant};
+
+use daemon::{
+    agent::Ending,
+    bus::{self, Tiro1Proxy},
+    reply::Happening,
+    status::Status,
+};
+use futures_util::{FutureExt as _, StreamExt as _};
+use models::scripted::{Reply, ScriptedLlm};
+use zbus::{
+    Connection, MatchRule, MessageStream,
+    fdo::{DBusProxy, IntrospectableProxy},
+};
+
+use crate::{
+    chat::rang,
+    daemon_loop::{Running, ask, ask_with, asking_tools, call, note, question},
+    desktop::{Bus, PATIENCE},
+};
+
+/// What the model writes when it is asked what is tomorrow.
+fn tomorrow() -> String {
+    call("calendar.query", r#"{"when": "tomorrow"}"#)
+}
+
+/// Waits until the daemon has its name on the bus.
+async fn arrives(client: &Connection) {
+    let (began, bus) = (Instant::now(), DBusProxy::new(client).await.unwrap());
+    while !bus.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap() {
+        assert!(began.elapsed() < PATIENCE, "the daemon does not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What the daemon told this client since it was last asked.
+async fn told(signals: &mut MessageStream, client: &Connection) -> Vec<Happening> {
+    // What was sent before an answer is there before it.
+    Tiro1Proxy::new(client).await.unwrap().status().await.unwrap();
+    let mut told = Vec::new();
+    while let Some(Some(Ok(message))) = signals.next().now_or_never() {
+        told.extend(bus::happening(&message));
+    }
+    told
+}
+
+#[tokio::test]
+async fn the_bus_has_the_interface_of_the_socket_and_says_what_it_is() {
+    let running = Running::start(ScriptedLlm::replies([tomorrow()])).await;
+    let Some(bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let _attending = running.attend(&bus.address);
+    let client = bus.client().await;
+    arrives(&client).await;
+    let proxy = Tiro1Proxy::new(&client).await.unwrap();
+    assert_eq!(proxy.version().await.unwrap(), bus::VERSION);
+    let status: Status = serde_json::from_str(&proxy.status().await.unwrap()).unwrap();
+    assert_eq!((status.state.as_str(), status.pid), ("idle", std::process::id()));
+    let options = [(
+        "now".to_owned(),
+        zbus::Variant::from("2026-11-20T09:00[Europe/Berlin]"),
+    )];
+    let options = options.map(|(key, value)| (key, value.try_into().unwrap()));
+    let report = proxy.ask("what do I have tomorrow".into(), options.into()).await;
+    assert!(report.unwrap().contains("Dentist"));
+
+    let object = IntrospectableProxy::builder(&client)
+        .destination(bus::NAME)
+        .path(bus::PATH);
+    let xml = object.build().await.unwrap().introspect().await.unwrap();
+    for part in ["Ask", "Cancel", "Confirm", "Undo", "Forget", "Status"] {
+        assert!(xml.contains(&format!("<method name=\"{part}\"")), "{part}: {xml}");
+    }
+    for part in ["StateChanged", "Heard", "Acting", "Replied", "Ringing", "Noticed"] {
+        assert!(xml.contains(&format!("<signal name=\"{part}\"")), "{part}: {xml}");
+    }
+    assert!(
+        xml.contains("<property name=\"Version\" type=\"u\" access=\"read\""),
+        "{xml}"
+    );
+}
+
+#[tokio::test]
+async fn who_asked_is_told_all_who_called_is_told_states_and_who_never_called_hears_nothing() {
+    let running = Running::start(ScriptedLlm::replies([tomorrow()])).await;
+    let Some(bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let _attending = running.attend(&bus.address);
+    let (asks, called, stranger) = (bus.client().await, bus.client().await, bus.client().await);
+    arrives(&stranger).await;
+    let mut to_asker = MessageStream::from(&asks);
+    let mut to_caller = MessageStream::from(&called);
+    Tiro1Proxy::new(&called).await.unwrap().status().await.unwrap();
+    // Would hear every signal that is sent to all.
+    let rule = MatchRule::builder()
+        .msg_type(zbus::message::Type::Signal)
+        .interface(bus::NAME);
+    let mut to_all = MessageStream::for_match_rule(rule.build().unwrap(), &stranger, None)
+        .await
+        .unwrap();
+
+    let report = ask(&asks, "what do I have tomorrow").await.unwrap();
+    assert_eq!(report.end, Ending::Done);
+    running.happens(rang("Your tea timer is up.")).await;
+
+    let mine = told(&mut to_asker, &asks).await;
+    assert!(
+        mine.iter().any(|h| matches!(h, Happening::Acting { .. })),
+        "{mine:?}"
+    );
+    assert!(
+        mine.iter().any(|h| matches!(h, Happening::Replied { .. })),
+        "{mine:?}"
+    );
+    let (began, mut theirs) = (Instant::now(), Vec::new());
+    while !theirs.iter().any(|h| matches!(h, Happening::Rang { .. })) {
+        assert!(began.elapsed() < PATIENCE, "{theirs:?}");
+        theirs.extend(told(&mut to_caller, &called).await);
+    }
+    let states = theirs
+        .iter()
+        .filter(|h| matches!(h, Happening::State { .. }))
+        .count();
+    assert!(states >= 3, "{theirs:?}");
+    assert_eq!(
+        states + 1,
+        theirs.len(),
+        "a word of another client's turn: {theirs:?}"
+    );
+    // The bus has passed everything on by the time it answers.
+    DBusProxy::new(&stranger).await.unwrap().get_id().await.unwrap();
+    assert!(to_all.next().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_question_on_the_bus_is_answered_by_who_is_asked() {
+    let script = [note("milk")];
+    let running = Running::start_with(ScriptedLlm::replies(script), asking_tools).await;
+    let Some(bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let _attending = running.attend(&bus.address);
+    let (asks, other) = (bus.client().await, bus.client().await);
+    arrives(&other).await;
+    let (mine, foreign) = (
+        Tiro1Proxy::new(&asks).await.unwrap(),
+        Tiro1Proxy::new(&other).await.unwrap(),
+    );
+    let mut signals = MessageStream::from(&asks);
+    let asking = asks.clone();
+    let asked = tokio::spawn(async move { ask_with(&asking, "note milk", &["interactive"]).await });
+    let id = question(&mut signals).await;
+    foreign.confirm(id, true).await.unwrap();
+    running.until("asking on", |s| s.state == "confirming").await;
+    mine.confirm(id, true).await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "ok");
+}
+
+#[tokio::test]
+async fn a_bus_that_dies_ends_no_turn_and_a_new_one_is_found() {
+    let script = [Reply::Hang("Once upon".into()), Reply::Text(tomorrow())];
+    let running = Running::start(ScriptedLlm::replies(script)).await;
+    let Some(mut bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let _attending = running.attend(&bus.address);
+    let client = bus.client().await;
+    arrives(&client).await;
+    let story = tokio::spawn(async move { ask(&client, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    bus.kill();
+    assert!(story.await.unwrap().is_err(), "nobody can answer over it");
+    // The model hangs, and its turn comes to its end all the same.
+    running.until("over", |s| s.state == "idle").await;
+    let socket = running.client().await;
+    assert!(
+        ask(&socket, "what do I have tomorrow")
+            .await
+            .unwrap()
+            .reply
+            .contains("Dentist")
+    );
+    std::fs::remove_file(running.home.path().join("bus")).ok();
+    let bus = Bus::start(running.home.path()).unwrap();
+    arrives(&bus.client().await).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken_leaves_the_socket_and_is_taken_over_when_it_is_free() {
+    let running = Running::start(ScriptedLlm::replies::<&str>([])).await;
+    let Some(bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let first = bus.client().await;
+    first.request_name(bus::NAME).await.unwrap();
+    let attending = running.attend(&bus.address);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!attending.is_finished());
+    assert_eq!(running.status().await.state, "idle");
+    let watch = DBusProxy::new(&first).await.unwrap();
+    let owner = async || watch.get_name_owner(bus::NAME.try_into().unwrap()).await.unwrap();
+    assert_eq!(Some(&owner().await), first.unique_name());
+    first.release_name(bus::NAME).await.unwrap();
+    arrives(&first).await;
+    assert_ne!(Some(&owner().await), first.unique_name());
+    // One that leaves takes its name along.
+    attending.abort();
+    let began = Instant::now();
+    while watch.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap() {
+        assert!(began.elapsed() < PATIENCE, "the name stays");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many_and_who_leaves_makes_room() {
+    let running = Running::start(ScriptedLlm::replies::<&str>([])).await;
+    let Some(bus) = Bus::start(running.home.path()) else {
+        return;
+    };
+    let _attending = running.attend(&bus.address);
+    let late = bus.client().await;
+    arrives(&late).await;
+    let mut clients = Vec::new();
+    for _ in 0..32 {
+        let client = bus.client().await;
+        Tiro1Proxy::new(&client).await.unwrap().status().await.unwrap();
+        clients.push(client);
+    }
+    let proxy = Tiro1Proxy::new(&late).await.unwrap();
+    let refused = proxy.status().await.unwrap_err().to_string();
+    assert!(refused.contains("32 clients"), "{refused}");
+    assert_eq!(
+        running.status().await.state,
+        "idle",
+        "the socket has room of its own"
+    );
+    clients.pop().unwrap().close().await.unwrap();
+    let began = Instant::now();
+    while proxy.status().await.is_err() {
+        assert!(began.elapsed() < PATIENCE, "who left takes room");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
