@@ -17,6 +17,7 @@ pub use session::{NAME, attend};
 use tokio::{
     net::{UnixListener, UnixStream},
     sync::{mpsc, oneshot},
+    task::JoinSet,
 };
 use zbus::{
     Connection, OwnedVariant, Variant, connection, fdo, interface, message::Header, names::OwnedUniqueName,
@@ -58,6 +59,9 @@ struct Caller {
     /// Which client; counts up over the socket and the bus.
     id: u64,
     client: Client,
+    /// Whether it may see and answer what another client is asked. Who reaches the socket has the person's own files
+    /// before it; on the bus there are also programs that are kept away from those.
+    any: bool,
 }
 
 /// Who can call over a connection.
@@ -84,7 +88,8 @@ struct Tiro1 {
 )]
 impl Tiro1 {
     /// Runs one turn. Options: `wav` (s, path of a recording instead of the text), `yes` (b, confirm everything),
-    /// `interactive` (b, the client shows questions and answers them; without it a question ends the turn),
+    /// `interactive` (b, the client shows questions and answers them), `notify` (b, questions, the answer and a way to undo are
+    /// shown on the desktop; without both a question ends the turn),
     /// `now` (s, pins the clock of this turn). Returns the report of the turn as JSON.
     async fn ask(
         &self,
@@ -122,17 +127,40 @@ impl Tiro1 {
         Ok(finish_writes().await)
     }
 
-    /// Answers the question with this id, as its `Asked` said. Only the client that is asked can answer, and only
-    /// while the question is open.
+    /// Answers the question with this id, and returns whether it was the open one. The client that asked can answer, and
+    /// every client of the socket; nothing but the id of the question that is open counts.
     async fn confirm(
         &self,
         id: u64,
         yes: bool,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> fdo::Result<()> {
-        let client = self.caller(&header, connection).await?.id;
-        self.send(Event::Confirm { client, id, yes }).await
+    ) -> fdo::Result<bool> {
+        let Caller { id: client, any, .. } = self.caller(&header, connection).await?;
+        let (done, counted) = oneshot::channel();
+        self.send(Event::Confirm {
+            client,
+            any,
+            id,
+            yes,
+            done,
+        })
+        .await?;
+        Ok(counted.await.unwrap_or(false))
+    }
+
+    /// The question that is open as JSON, `{"id", "question": {"tool", "action", "because"}}`; `null` when there is none
+    /// that the caller may answer.
+    async fn question(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        let Caller { id: client, any, .. } = self.caller(&header, connection).await?;
+        let (tell, told) = oneshot::channel();
+        self.send(Event::Question { client, any, tell }).await?;
+        told.await
+            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
     /// Takes the last change back, and returns the sentence that says which it was.
@@ -210,6 +238,7 @@ impl Tiro1 {
             Callers::One(client) => Ok(Caller {
                 id: *client,
                 client: Client::peer(connection.clone()),
+                any: true,
             }),
             Callers::Many(guests) => guests.caller(header, connection).await,
         }
@@ -234,6 +263,7 @@ impl Tiro1 {
             wav: None,
             yes: false,
             interactive: false,
+            notify: false,
             now: None,
             client: caller.id,
             connection: caller.client,
@@ -246,6 +276,7 @@ impl Tiro1 {
                 }
                 ("yes", Variant::Bool(yes)) => asking.yes = *yes,
                 ("interactive", Variant::Bool(interactive)) => asking.interactive = *interactive,
+                ("notify", Variant::Bool(notify)) => asking.notify = *notify,
                 ("now", Variant::Str(now)) if now.len() <= MAX_TEXT => {
                     asking.now = Some(now.as_str().to_owned());
                 }
@@ -366,10 +397,12 @@ pub fn happening(message: &zbus::Message) -> Option<Happening> {
     serde_json::from_str(&detail).ok()
 }
 
-/// Accepts clients until the task is dropped.
+/// Accepts clients until the task is dropped, and parts with them then.
 pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
     let clients = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CLIENTS));
+    let mut here = JoinSet::new();
     loop {
+        while here.try_join_next().is_some() {}
         let stream = match door.listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -393,7 +426,7 @@ pub async fn serve(door: Door, events: mpsc::Sender<Event>) {
             callers: Callers::One(client),
         };
         let events = events.clone();
-        tokio::spawn(async move {
+        here.spawn(async move {
             match tokio::time::timeout(HANDSHAKE, connect(stream, tiro)).await {
                 Ok(Ok(connection)) => {
                     let joined = Event::Joined {

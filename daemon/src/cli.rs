@@ -4,6 +4,7 @@
 pub mod app;
 pub mod partner;
 pub mod ask;
+pub mod confirm;
 pub mod chat;
 pub mod daemon;
 pub mod transcribe;
@@ -83,6 +84,16 @@ pub enum Verb {
         /// Answer yes when the tool needs a confirmation.
         #[arg(long)]
         yes: bool,
+    },
+    /// Answer the question that is open in the daemon, or see it.
+    Confirm {
+        /// The answer. Left out, the question is shown and asked.
+        answer: Option<confirm::Answer>,
+        /// The number of the question, as it was shown.
+        id: Option<u64>,
+        /// Print {"id","question"}, or null, and answer nothing.
+        #[arg(long, conflicts_with = "answer")]
+        json: bool,
     },
     /// Take the last change back, or the one with this number.
     Undo {
@@ -173,6 +184,9 @@ pub struct AskArgs {
     /// Answer yes to every question.
     #[arg(long)]
     pub yes: bool,
+    /// Ask questions on the desktop and show the answer there too; for key bindings.
+    #[arg(long)]
+    pub notify: bool,
     /// Begin a new conversation: forget what was said and which tools were found.
     #[arg(long)]
     pub new: bool,
@@ -280,6 +294,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             json,
             yes,
         } => call::run(&app, &tool, &arguments, json, yes).await,
+        Verb::Confirm { answer, id, json } => confirm::run(&app, answer, id, json).await,
         Verb::Undo { step, json } => undo::undo(&app, step, json).await,
         Verb::History { json, limit } => undo::history(&app, limit, json).await,
         Verb::Models { verb } => models::run(verb, &app.paths.models, &app.config).await,

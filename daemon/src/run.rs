@@ -1,5 +1,6 @@
 //! The daemon's loop: one closed `enum Event`, one owner of the state. Barge-in is dropping the turn's future.
 
+mod desktop_front;
 mod front;
 mod notices;
 
@@ -12,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use desktop_front::DesktopFront;
 use front::{BusFront, Questions, lock};
 use futures_util::FutureExt as _;
 use models::llm::Prepared;
@@ -59,10 +61,23 @@ pub enum Event {
     Confirm {
         /// Which client says so.
         client: u64,
+        /// Whether it may answer what another client asked for.
+        any: bool,
         /// Which question.
         id: u64,
         /// The answer.
         yes: bool,
+        /// Told whether it was an answer to the open question.
+        done: oneshot::Sender<bool>,
+    },
+    /// A client wants to see the question that is open; told it with its id as JSON, or `null`.
+    Question {
+        /// Which client.
+        client: u64,
+        /// Whether it may see what another client asked for.
+        any: bool,
+        /// Told.
+        tell: oneshot::Sender<String>,
     },
     /// Forget the conversation.
     Forget,
@@ -121,6 +136,8 @@ pub struct Asking {
     pub yes: bool,
     /// Whether the client answers questions.
     pub interactive: bool,
+    /// Whether questions, the answer and a way to undo are shown on the desktop, because nobody watches the client.
+    pub notify: bool,
     /// Pins the clock of this turn.
     pub now: Option<String>,
     /// Who asked.
@@ -161,6 +178,8 @@ pub struct Daemon {
     /// How the next turn begins, when it begins a new conversation.
     forget: Arc<StdMutex<Option<Forget>>>,
     questions: Arc<StdMutex<Questions>>,
+    /// Made at the first use, since it needs the runtime.
+    desktop: Option<DesktopFront>,
     /// Everybody who is told what rings, and what is noticed.
     clients: BTreeMap<u64, mpsc::Sender<Happening>>,
     notices: Notices,
@@ -214,6 +233,7 @@ impl Daemon {
             warming: None,
             forget: Arc::default(),
             questions: Arc::default(),
+            desktop: None,
             clients: BTreeMap::new(),
             state: Arc::new(StdMutex::new(State::Idle)),
             since: Instant::now(),
@@ -238,7 +258,14 @@ impl Daemon {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
                 Event::Cancel { client, done } => self.cancel(client, done),
-                Event::Confirm { client, id, yes } => self.confirm(client, id, yes),
+                Event::Confirm {
+                    client,
+                    any,
+                    id,
+                    yes,
+                    done,
+                } => drop(done.send(self.confirm(client, any, id, yes))),
+                Event::Question { client, any, tell } => drop(tell.send(self.question(client, any))),
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
@@ -329,8 +356,14 @@ impl Daemon {
             entered: (client, self.events.clone()),
             yes: asking.yes,
             interactive: asking.interactive,
+            desktop: asking.notify.then(|| self.desktop()),
         };
+        let desktop = front.desktop.clone();
         let task = tokio::spawn(async move {
+            let before = match &desktop {
+                Some(desktop) => desktop.before().await,
+                None => None,
+            };
             let turn = async {
                 let turn = one_turn(&room, &forget, &asking, &mut front);
                 let outcome = AssertUnwindSafe(turn).catch_unwind().await;
@@ -346,9 +379,15 @@ impl Daemon {
                 *forget = (*forget).max(Some(Forget::Talk));
                 Ok(panicked(&asking.text))
             });
-            let report = outcome.as_ref().cloned().unwrap_or_default();
+            let report = outcome.as_ref().cloned().unwrap_or_else(|error| Report {
+                reply: error.clone(),
+                ..Report::default()
+            });
             let json = outcome.and_then(|r| serde_json::to_string(&r).map_err(|e| e.to_string()));
             let _ = asking.reply.send(json);
+            if let Some(desktop) = desktop {
+                desktop.after(before, &report).await;
+            }
             let report = Box::new(report);
             let _ = events.send(Event::Ended { number, report }).await;
         });
@@ -425,10 +464,33 @@ impl Daemon {
         }
     }
 
-    fn confirm(&mut self, client: u64, id: u64, yes: bool) {
-        if self.running.as_ref().is_some_and(|r| r.client == client) {
-            lock(&self.questions).answer(id, yes);
-        }
+    /// A yes or no to the question with this id, from the client that asked or from one that may answer for all.
+    fn confirm(&self, client: u64, any: bool, id: u64, yes: bool) -> bool {
+        self.may_answer(client, any) && lock(&self.questions).answer(id, yes)
+    }
+
+    fn question(&self, client: u64, any: bool) -> String {
+        let questions = lock(&self.questions);
+        let open = questions.open().filter(|_| self.may_answer(client, any));
+        let open = open.map(|(id, question)| serde_json::json!({"id": id, "question": question}));
+        open.unwrap_or_default().to_string()
+    }
+
+    fn may_answer(&self, client: u64, any: bool) -> bool {
+        any || self.running.as_ref().is_some_and(|r| r.client == client)
+    }
+
+    /// The desktop, for turns that nobody watches.
+    fn desktop(&mut self) -> DesktopFront {
+        let (parts, questions) = (&self.parts, &self.questions);
+        let start = || {
+            DesktopFront::start(
+                parts.ring.bus.clone(),
+                parts.journal.clone(),
+                Arc::clone(questions),
+            )
+        };
+        self.desktop.get_or_insert_with(start).clone()
     }
 
     /// The journal has its own turn, so this need not wait for the room.

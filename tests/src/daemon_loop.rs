@@ -67,6 +67,14 @@ impl Running {
         tokio::spawn(bus::attend(Some(address.to_owned()), self.events.clone()))
     }
 
+    /// Ends it, as SIGTERM does.
+    pub async fn stop(self) {
+        self.happens(Event::Stop).await;
+        self.ended.await.unwrap();
+        self.serving.abort();
+        let _ = self.serving.await;
+    }
+
     /// Lets something happen to it.
     pub async fn happens(&self, event: Event) {
         self.events.send(event).await.unwrap();
@@ -374,7 +382,7 @@ async fn a_client_that_cancels_while_it_waits_withdraws_its_own_request_and_no_o
 }
 
 #[tokio::test]
-async fn an_answer_counts_only_from_the_client_that_is_asked_and_for_the_open_question() {
+async fn an_answer_counts_only_for_the_question_that_is_open() {
     let script = [note("milk"), note("bread"), note("eggs")];
     let running = Running::start_with(ScriptedLlm::replies(script), asking_tools).await;
     let (client, other) = (running.client().await, running.client().await);
@@ -388,11 +396,17 @@ async fn an_answer_counts_only_from_the_client_that_is_asked_and_for_the_open_qu
     let asks = client.clone();
     let asked = tokio::spawn(async move { ask_with(&asks, "note milk", &["interactive"]).await });
     let id = question(&mut signals).await;
-    foreign.confirm(id, true).await.unwrap();
-    mine.confirm(id + 1, true).await.unwrap();
-    mine.confirm(id - 1, true).await.unwrap();
+    assert!(!foreign.confirm(id + 1, true).await.unwrap());
+    assert!(!mine.confirm(id - 1, true).await.unwrap());
     running.until("asking on", |s| s.state == "confirming").await;
-    mine.confirm(id, false).await.unwrap();
+    let shown = foreign.question().await.unwrap();
+    assert!(
+        shown.starts_with(&format!("{{\"id\":{id},")) && shown.contains("milk"),
+        "{shown}"
+    );
+    // Whoever reaches the socket speaks for the person, as `tiro confirm` does.
+    assert!(foreign.confirm(id, false).await.unwrap());
+    assert!(!mine.confirm(id, true).await.unwrap(), "it is answered");
     assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "declined");
     assert_eq!(running.home.files(), before, "nothing was written");
 
@@ -401,9 +415,9 @@ async fn an_answer_counts_only_from_the_client_that_is_asked_and_for_the_open_qu
     let asked = tokio::spawn(async move { ask_with(&asks, "note bread", &["interactive"]).await });
     let next = question(&mut signals).await;
     assert!(next > id);
-    mine.confirm(id, true).await.unwrap();
+    assert!(!mine.confirm(id, true).await.unwrap());
     running.until("asking on", |s| s.state == "confirming").await;
-    mine.confirm(next, true).await.unwrap();
+    assert!(mine.confirm(next, true).await.unwrap());
     assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "ok");
 
     drop(signals);

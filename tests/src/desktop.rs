@@ -97,6 +97,8 @@ pub struct Shown {
     pub replaces: u32,
     /// The title.
     pub text: String,
+    /// What stands below.
+    pub body: String,
     /// Keys and labels of the buttons.
     pub actions: Vec<String>,
     /// When it came.
@@ -164,6 +166,12 @@ impl Desktop {
         let emitter = SignalEmitter::new(server, "/org/freedesktop/Notifications").unwrap();
         Desktop::action_invoked(&emitter, id, button).await.unwrap();
     }
+
+    /// A notification goes: 1 by itself, 2 by the person.
+    pub async fn goes(server: &Connection, id: u32, reason: u32) {
+        let emitter = SignalEmitter::new(server, "/org/freedesktop/Notifications").unwrap();
+        Desktop::notification_closed(&emitter, id, reason).await.unwrap();
+    }
 }
 
 #[interface(name = "org.freedesktop.Notifications")]
@@ -175,7 +183,7 @@ impl Desktop {
         replaces: u32,
         _icon: String,
         summary: String,
-        _body: String,
+        body: String,
         actions: Vec<String>,
         _hints: HashMap<String, OwnedVariant>,
         _expire: i32,
@@ -190,6 +198,7 @@ impl Desktop {
             id,
             replaces,
             text: summary,
+            body,
             actions,
             at: jiff::Timestamp::now(),
         });
@@ -206,4 +215,7 @@ impl Desktop {
 
     #[zbus(signal)]
     async fn action_invoked(emitter: &SignalEmitter<'_>, id: u32, action_key: &str) -> zbus::Result<()>;
+
+    #[zbus(signal)]
+    async fn notification_closed(emitter: &SignalEmitter<'_>, id: u32, reason: u32) -> zbus::Result<()>;
 }

@@ -13,6 +13,7 @@ mod desktop;
 mod chat;
 mod daemon_loop;
 mod session;
+mod answers;
 mod dialogue;
 mod real;
 mod tokens;

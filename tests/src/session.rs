@@ -71,7 +71,7 @@ async fn the_bus_has_the_interface_of_the_socket_and_says_what_it_is() {
         .destination(bus::NAME)
         .path(bus::PATH);
     let xml = object.build().await.unwrap().introspect().await.unwrap();
-    for part in ["Ask", "Cancel", "Confirm", "Undo", "Forget", "Status"] {
+    for part in ["Ask", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status"] {
         assert!(xml.contains(&format!("<method name=\"{part}\"")), "{part}: {xml}");
     }
     for part in ["StateChanged", "Heard", "Acting", "Replied", "Ringing", "Noticed"] {
@@ -154,9 +154,15 @@ async fn a_question_on_the_bus_is_answered_by_who_is_asked() {
     let asking = asks.clone();
     let asked = tokio::spawn(async move { ask_with(&asking, "note milk", &["interactive"]).await });
     let id = question(&mut signals).await;
-    foreign.confirm(id, true).await.unwrap();
+    assert_eq!(
+        foreign.question().await.unwrap(),
+        "null",
+        "it is not theirs to see"
+    );
+    assert!(!foreign.confirm(id, true).await.unwrap());
     running.until("asking on", |s| s.state == "confirming").await;
-    mine.confirm(id, true).await.unwrap();
+    assert!(mine.question().await.unwrap().contains("milk"));
+    assert!(mine.confirm(id, true).await.unwrap());
     assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "ok");
 }
 

@@ -150,7 +150,11 @@ impl Guests {
                 id
             }
         };
-        Ok(Caller { id, client })
+        Ok(Caller {
+            id,
+            client,
+            any: false,
+        })
     }
 
     /// Lets the same user in, and sees to it that the client is forgotten when it leaves.

@@ -13,7 +13,8 @@ use crate::reply::{Terminal, say_aside};
 
 /// Runs one turn and prints its answer, or all of it with `--json`.
 pub async fn run(app: &App, args: AskArgs) -> anyhow::Result<ExitCode> {
-    let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    // Who asks for the desktop is not in front of a terminal.
+    let interactive = !args.notify && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let mut front = Terminal {
         verbose: app.trace,
         yes: args.yes,
@@ -24,11 +25,16 @@ pub async fn run(app: &App, args: AskArgs) -> anyhow::Result<ExitCode> {
         None => Request::Text(args.text.join(" ")),
     };
     let mut partner = Partner::find(app).await?;
+    anyhow::ensure!(
+        !args.notify || matches!(partner, Partner::Daemon(_)),
+        "only the daemon can ask on the desktop; start it with `tiro daemon`"
+    );
+    let option = args.notify.then_some("notify");
     if args.new {
         partner.begin_anew().await?;
     }
     let asked = tokio::select! {
-        asked = partner.ask(request, app, &mut front) => Some(asked?),
+        asked = partner.ask_with(request, app, &mut front, option) => Some(asked?),
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(report) = asked else {

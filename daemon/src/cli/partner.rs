@@ -63,6 +63,20 @@ impl Partner {
     /// # Errors
     /// When the text is too long, the recording cannot be read or the daemon goes away.
     pub async fn ask(&mut self, request: Request, app: &App, front: &mut Terminal) -> anyhow::Result<Report> {
+        self.ask_with(request, app, front, None).await
+    }
+
+    /// The same with an option of `Ask` switched on, where the daemon answers.
+    ///
+    /// # Errors
+    /// As `ask`.
+    pub async fn ask_with(
+        &mut self,
+        request: Request,
+        app: &App,
+        front: &mut Terminal,
+        option: Option<&str>,
+    ) -> anyhow::Result<Report> {
         if let Request::Text(text) = &request {
             let limit = bus::MAX_TEXT;
             anyhow::ensure!(text.len() <= limit, "the text has more than {limit} bytes");
@@ -80,6 +94,7 @@ impl Partner {
                     ("yes".to_owned(), OwnedVariant::from(front.yes)),
                     ("interactive".to_owned(), OwnedVariant::from(front.interactive)),
                 ]);
+                options.extend(option.map(|key| (key.to_owned(), OwnedVariant::from(true))));
                 let text = match request {
                     Request::Text(text) => text,
                     Request::Wav(path) => {

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Commands that may wait; what rings while they are stuck is only heard.
 const QUEUE: usize = 64;
 /// Closed by the person (reason of `NotificationClosed`).
-const DISMISSED: u32 = 2;
+pub const DISMISSED: u32 = 2;
 
 /// What the person pressed, and on what.
 #[derive(Debug)]
@@ -49,12 +49,14 @@ enum Command {
     Close { key: String },
 }
 
+/// The notification server.
 #[zbus::proxy(
     interface = "org.freedesktop.Notifications",
     default_service = "org.freedesktop.Notifications",
     default_path = "/org/freedesktop/Notifications"
 )]
-trait Notifications {
+pub trait Notifications {
+    /// Shows one, in place of another one unless that is 0; returns its number.
     #[expect(clippy::too_many_arguments, reason = "the specification has as many")]
     fn notify(
         &self,
@@ -68,11 +70,17 @@ trait Notifications {
         expire_timeout: i32,
     ) -> zbus::Result<u32>;
 
+    /// Takes one away.
     fn close_notification(&self, id: u32) -> zbus::Result<()>;
 
+    /// What the server can do: `actions`, `body`, `body-markup` and others.
+    fn get_capabilities(&self) -> zbus::Result<Vec<String>>;
+
+    /// A button was pressed.
     #[zbus(signal)]
     fn action_invoked(&self, id: u32, action_key: &str) -> zbus::Result<()>;
 
+    /// One went: 1 by itself, 2 by the person, 3 by its program.
     #[zbus(signal)]
     fn notification_closed(&self, id: u32, reason: u32) -> zbus::Result<()>;
 }

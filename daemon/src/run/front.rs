@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
+use super::desktop_front::DesktopFront;
 use crate::{
     consent::Question,
     reply::{Confirmation, Front, Happening, State},
@@ -25,30 +26,46 @@ pub struct BusFront {
     pub yes: bool,
     /// The client answers questions.
     pub interactive: bool,
+    /// The desktop, where the person is asked too.
+    pub desktop: Option<DesktopFront>,
 }
 
-/// The question that is open, if there is one.
+/// The question that is open, if there is one, whoever started the turn that asks it.
 #[derive(Default)]
 pub struct Questions {
     /// Id of the last question; they count up from 1.
     last: u64,
-    open: Option<oneshot::Sender<bool>>,
+    open: Option<Open>,
+}
+
+struct Open {
+    question: Question,
+    tell: oneshot::Sender<bool>,
 }
 
 impl Questions {
-    /// Answers the open question; an answer to any other one comes too late and is ignored.
-    pub fn answer(&mut self, id: u64, yes: bool) {
-        if id == self.last
-            && let Some(open) = self.open.take()
-        {
-            let _ = open.send(yes);
+    /// Answers the open question, and says whether it was that one; an answer to any other one comes too late and is
+    /// ignored.
+    pub fn answer(&mut self, id: u64, yes: bool) -> bool {
+        if id != self.last {
+            return false;
         }
+        self.open.take().is_some_and(|open| open.tell.send(yes).is_ok())
     }
 
-    fn open(&mut self) -> (u64, oneshot::Receiver<bool>) {
+    /// The open question and its id.
+    pub fn open(&self) -> Option<(u64, &Question)> {
+        self.open.as_ref().map(|open| (self.last, &open.question))
+    }
+
+    /// Opens a question.
+    pub fn ask(&mut self, question: &Question) -> (u64, oneshot::Receiver<bool>) {
         let (tell, told) = oneshot::channel();
         self.last += 1;
-        self.open = Some(tell);
+        self.open = Some(Open {
+            question: question.clone(),
+            tell,
+        });
         (self.last, told)
     }
 }
@@ -74,18 +91,21 @@ impl Front for BusFront {
         if self.yes {
             return Confirmation::Yes;
         }
-        if !self.interactive {
+        if !self.interactive && self.desktop.is_none() {
             return Confirmation::Nobody;
         }
-        let (id, told) = lock(&self.questions).open();
+        let (id, told) = lock(&self.questions).ask(question);
         let _closing = Closing(Arc::clone(&self.questions));
         self.show(&Happening::State {
             state: State::Confirming,
         });
-        self.show(&Happening::Asked {
-            id,
-            question: question.clone(),
-        });
+        if self.interactive {
+            self.show(&Happening::Asked {
+                id,
+                question: question.clone(),
+            });
+        }
+        let _on_the_desktop = self.desktop.as_ref().map(|desktop| desktop.ask(id, question));
         match told.await {
             Ok(true) => Confirmation::Yes,
             Ok(false) | Err(_) => Confirmation::No,
