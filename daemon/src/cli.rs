@@ -2,11 +2,13 @@
 //! exit 0 done, 1 could not, 2 usage, 3 needs a confirmation that was not given.
 
 pub mod app;
+pub mod log;
 pub mod partner;
 pub mod ask;
 pub mod confirm;
 pub mod chat;
 pub mod daemon;
+pub mod service;
 pub mod transcribe;
 pub mod tools;
 pub mod discover;
@@ -48,6 +50,12 @@ pub struct Cli {
 pub enum Verb {
     /// Run the daemon in the foreground.
     Daemon,
+    /// Tiro as a service of the session: at login, and by the first call over the bus.
+    Service {
+        /// What to do.
+        #[command(subcommand)]
+        verb: service::ServiceVerb,
+    },
     /// One turn by text, or by voice with --wav.
     Ask(AskArgs),
     /// A conversation in the terminal. Ctrl-C stops an answer, Ctrl-D leaves.
@@ -280,6 +288,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     app.daemon = matches!(cli.verb, Verb::Daemon);
     match cli.verb {
         Verb::Daemon => daemon::run(&app).await,
+        Verb::Service { verb } => service::run(&app, verb).await,
         Verb::Ask(args) => ask::run(&app, args).await,
         Verb::Chat => chat::run(&app).await,
         Verb::Transcribe { file, json } => {

@@ -20,6 +20,7 @@ pub mod secret;
 pub mod dav;
 pub mod post;
 pub mod bus;
+pub mod supervisor;
 pub mod cli;
 pub mod config;
 pub mod paths;

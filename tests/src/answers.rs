@@ -1,6 +1,12 @@
 //! Questions of turns that nobody watches: on the desktop, with buttons, and in `tiro confirm`.
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Child, Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
 
 use daemon::{
     agent::Ending,
@@ -20,7 +26,7 @@ use zbus::Connection;
 
 use crate::{
     daemon_loop::{Running, ask_with, asking_tools, note},
-    desktop::{Bus, Desktop, Shown},
+    desktop::{Bus, Desktop, PATIENCE, Shown, skipped},
     home::Home,
 };
 
@@ -258,10 +264,122 @@ async fn a_question_goes_with_its_turn_and_comes_back_with_a_new_server() {
     let asks = Tiro1Proxy::new(&client).await.unwrap();
     asks.cancel().await.unwrap();
     assert!(turn.await.is_err(), "it was cancelled");
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     while !world.desktop.closed().contains(&again.id) {
-        assert!(began.elapsed() < crate::desktop::PATIENCE, "the question stays");
+        assert!(began.elapsed() < PATIENCE, "the question stays");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(!asks.confirm(1, true).await.unwrap());
+}
+
+/// Programs that do not outlive their test.
+struct Programs(Vec<Child>);
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Starts dunst on an X server of its own; its menu always takes the button that means yes, or the one that undoes.
+/// `None` with a loud line where one of the two is not there.
+async fn dunst(folder: &Path, bus: &Bus) -> Option<Programs> {
+    let x = Command::new("Xvfb")
+        .args([
+            "-displayfd",
+            "1",
+            "-screen",
+            "0",
+            "640x480x24",
+            "-nolisten",
+            "tcp",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut x) = x else {
+        skipped("Xvfb");
+        return None;
+    };
+    let mut display = String::new();
+    let said = BufReader::new(x.stdout.take().unwrap()).read_line(&mut display);
+    let mut programs = Programs(vec![x]);
+    said.unwrap();
+    let (menu, config) = (folder.join("menu"), folder.join("dunstrc"));
+    std::fs::write(&menu, "#!/bin/sh\nexec grep -m 1 -e Yes -e Undo\n").unwrap();
+    std::fs::set_permissions(&menu, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let menu = menu.display();
+    std::fs::write(&config, format!("[global]\n    dmenu = {menu}\n")).unwrap();
+    let started = Command::new("dunst")
+        .arg("-config")
+        .arg(&config)
+        .env("DISPLAY", format!(":{}", display.trim()))
+        .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
+        .env("XDG_RUNTIME_DIR", folder)
+        .env_remove("WAYLAND_DISPLAY")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(dunst) = started else {
+        skipped("dunst");
+        return None;
+    };
+    programs.0.push(dunst);
+    let (began, client) = (Instant::now(), bus.client().await);
+    let names = zbus::fdo::DBusProxy::new(&client).await.unwrap();
+    let name = || "org.freedesktop.Notifications".try_into().unwrap();
+    while !names.name_has_owner(name()).await.unwrap() {
+        assert!(began.elapsed() < PATIENCE, "dunst does not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Some(programs)
+}
+
+#[tokio::test]
+async fn the_buttons_of_a_real_notification_server_are_pressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start(folder.path()) else {
+        return;
+    };
+    let Some(_programs) = dunst(folder.path(), &bus).await else {
+        return;
+    };
+    let running = Running::start_with(ScriptedLlm::replies([note("milk")]), |parts| {
+        asking_tools(parts);
+        parts.ring.bus = Some(bus.address.clone());
+        parts.limits.patience = LONG;
+    })
+    .await;
+    let before = running.home.files();
+    let client = running.client().await;
+    let turn = tokio::spawn(async move { ask_with(&client, "note milk", &["notify"]).await.unwrap() });
+    running.until("asking", |s| s.state == "confirming").await;
+    let client = bus.client().await;
+    // What `dunstctl context` does: the menu with the buttons of what is shown.
+    let press = async || {
+        let at = "/org/freedesktop/Notifications";
+        let on = "org.dunstproject.cmd0";
+        let menu = client.call_method(
+            Some("org.freedesktop.Notifications"),
+            at,
+            Some(on),
+            "ContextMenuCall",
+            &(),
+        );
+        menu.await.unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let began = Instant::now();
+    while !turn.is_finished() {
+        assert!(began.elapsed() < PATIENCE, "the question is not answered");
+        press().await;
+    }
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    while running.home.files() != before {
+        assert!(began.elapsed() < 2 * PATIENCE, "it is not undone");
+        press().await;
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -26,11 +26,18 @@ pub struct Bus {
     daemon: Child,
     /// Where it is.
     pub address: String,
+    /// Its folder of service files.
+    pub services: PathBuf,
 }
 
 impl Bus {
     /// `None` with a loud line where there is no dbus-daemon.
     pub fn start(folder: &Path) -> Option<Bus> {
+        Bus::start_with(folder, &[])
+    }
+
+    /// The same; what it starts has this environment.
+    pub fn start_with(folder: &Path, env: &[(&str, &Path)]) -> Option<Bus> {
         let (socket, config, services) = (
             folder.join("bus"),
             folder.join("bus.conf"),
@@ -51,6 +58,7 @@ impl Bus {
         let started = Command::new("dbus-daemon")
             .arg("--nofork")
             .arg(format!("--config-file={}", config.display()))
+            .envs(env.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
@@ -58,7 +66,11 @@ impl Bus {
             skipped("dbus-daemon");
             return None;
         };
-        let bus = Bus { daemon, address };
+        let bus = Bus {
+            daemon,
+            address,
+            services,
+        };
         let began = Instant::now();
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
             assert!(began.elapsed() < PATIENCE, "the bus does not start");

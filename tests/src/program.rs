@@ -78,6 +78,11 @@ impl Tiro {
         self.home.path()
     }
 
+    /// The program itself.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where the weights are.
     pub fn models(&self) -> &Path {
         &self.models

@@ -19,6 +19,8 @@ use crate::{
     chat::rang,
     daemon_loop::{Running, ask, ask_with, asking_tools, call, note, question},
     desktop::{Bus, PATIENCE},
+    home::root,
+    program::{Tiro, terminate},
 };
 
 /// What the model writes when it is asked what is tomorrow.
@@ -249,6 +251,42 @@ async fn there_is_room_for_so_many_and_who_leaves_makes_room() {
     let began = Instant::now();
     while proxy.status().await.is_err() {
         assert!(began.elapsed() < PATIENCE, "who left takes room");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn real_a_call_over_the_bus_starts_the_daemon() {
+    let Some(tiro) = Tiro::find() else { return };
+    let env = [
+        ("TIRO_HOME", tiro.home()),
+        ("TIRO_MODELS", tiro.models()),
+        ("TIRO_ENGINES", tiro.program().parent().unwrap()),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start_with(folder.path(), &env) else {
+        return;
+    };
+    let template = std::fs::read_to_string(root().join("dist/org.tiro.Tiro1.service")).unwrap();
+    let service = template.replace("@TIRO@", tiro.program().to_str().unwrap());
+    std::fs::write(bus.services.join("org.tiro.Tiro1.service"), service).unwrap();
+    let client = bus.client().await;
+    let names = DBusProxy::new(&client).await.unwrap();
+    names.reload_config().await.unwrap();
+    let running = async || names.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap();
+    assert!(!running().await);
+    let json = Tiro1Proxy::new(&client).await.unwrap().status().await.unwrap();
+    let status: Status = serde_json::from_str(&json).unwrap();
+    assert_ne!((status.pid, status.pid), (0, std::process::id()));
+    assert!(running().await);
+    // It is the one that the command line finds.
+    let ran = tiro.run(["status", "--json"]);
+    let same: Status = serde_json::from_str(&ran.expect_code(0).out).unwrap();
+    terminate(status.pid);
+    assert_eq!(same.pid, status.pid);
+    let began = Instant::now();
+    while running().await {
+        assert!(began.elapsed() < PATIENCE, "it does not end");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -219,6 +219,28 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "dunst",
+        why: "shows notifications whose buttons a test presses",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || works("dunst", &["--version"]),
+        how: packages(&["dunst"], &["dunst"], &["dunst"], &[]),
+    },
+    Need {
+        name: "desktop-file-validate and systemd-analyze",
+        why: "read the files of the service",
+        used: Use::Test,
+        present: || {
+            cfg!(target_os = "macos")
+                || (works("desktop-file-validate", &["--help"]) && works("systemd-analyze", &["--version"]))
+        },
+        how: packages(
+            &["desktop-file-utils", "systemd"],
+            &["desktop-file-utils", "systemd"],
+            &["desktop-file-utils", "systemd"],
+            &[],
+        ),
+    },
+    Need {
         name: "mpv with MPRIS",
         why: "plays your own music; a test hears it play",
         used: Use::Test,

@@ -11,6 +11,7 @@ use models::{
 use prompts::Placement;
 use tools::{Journal, Retention, system::desktop::Desk};
 
+use super::log;
 use crate::{
     agent::{Answer, Settings, toolbox},
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
@@ -221,10 +222,12 @@ impl App {
     }
 }
 
-/// Logs to stderr: warnings, with `-vv` more. `TIRO_LOG` takes a tracing filter.
+/// Logs to stderr: warnings, with `-vv` and in the journal more. `TIRO_LOG` takes a tracing filter.
 pub fn log(verbose: u8) {
+    let journal = log::to_the_journal();
     let default = match verbose {
-        0 | 1 => "warn",
+        0 | 1 if !journal => "warn",
+        0 | 1 => "info",
         2 => "info",
         _ => "debug",
     };
@@ -236,11 +239,14 @@ pub fn log(verbose: u8) {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };
-    // Set twice only by tests that run verbs in one process.
-    let _ = tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .try_init();
+        .with_writer(std::io::stderr);
+    // Set twice only by tests that run verbs in one process.
+    let _ = match journal {
+        true => log.event_format(log::ForTheJournal).try_init(),
+        false => log.try_init(),
+    };
 }
 
 /// 0 in the config leaves the choice to the engine.

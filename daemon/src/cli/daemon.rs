@@ -1,6 +1,6 @@
 //! `tiro daemon`: the daemon in the foreground.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -13,6 +13,7 @@ use crate::{
     bus, dav, post,
     reply::say_aside,
     run::{Daemon, Event},
+    supervisor::Supervisor,
 };
 
 /// Runs until SIGTERM or Ctrl-C, and then until a write that has begun is finished.
@@ -38,15 +39,22 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
         ended.clone(),
     ));
     let posting = tokio::spawn(post::keep_in_step(posting, events.clone(), ended));
+    let supervisor = Arc::new(Supervisor::from_env());
+    let watched = Arc::clone(&supervisor);
+    let alive = events.clone();
+    let watching = tokio::spawn(async move { watched.watch(alive).await });
+    let stops = Arc::clone(&supervisor);
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = tokio::spawn(async move {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
+        stops.stopping();
         let _ = events.send(Event::Stop).await;
     });
     say_aside(&format!("Tiro listens on {}.", socket.display()));
+    supervisor.ready();
     daemon.run(inbox).await;
     // From here on no mail begins to go; one that is on its way is waited for.
     let _ = end.send(true);
@@ -58,5 +66,6 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let _ = serving.await;
     let _ = synchronising.await;
     stopping.abort();
+    watching.abort();
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,223 @@
+//! `tiro service`: Tiro as a service of the session, started at login, by the first call over the bus, and again when it
+//! fails. systemd and D-Bus on Linux, launchd on macOS.
+
+mod files;
+
+use std::{
+    path::{Path, PathBuf},
+    process::{ExitCode, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use clap::Subcommand;
+use files::{AGENT, Found, Places, Planned, UNIT};
+use tokio::process::Command;
+use zbus::fdo::DBusProxy;
+
+use super::{app::App, say};
+use crate::reply::say_aside;
+
+/// What to do with the service.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum ServiceVerb {
+    /// Start Tiro at login, and now.
+    Install,
+    /// Take that back, and stop it.
+    Remove,
+    /// Which files are there, and whether it runs.
+    Status,
+}
+
+/// How long the service manager has; stopping Tiro waits for what is being written.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long the bus has to read its files again.
+const BUS: Duration = Duration::from_secs(3);
+
+/// Installs, removes or shows it. Exit code 1 for a status with something missing.
+///
+/// # Errors
+/// When a file is the person's own or cannot be written, or the service manager refuses.
+pub async fn run(app: &App, verb: ServiceVerb) -> anyhow::Result<ExitCode> {
+    ensure!(
+        std::env::var_os("TIRO_HOME").is_none_or(|home| home.is_empty()),
+        "the service has the folders of the person; unset TIRO_HOME"
+    );
+    let files = files::plan(&places(app)?, &program()?)?;
+    match verb {
+        ServiceVerb::Install => install(&files).await,
+        ServiceVerb::Remove => remove(&files).await,
+        ServiceVerb::Status => status(&files).await,
+    }
+}
+
+async fn install(files: &[Planned]) -> anyhow::Result<ExitCode> {
+    let written = files::install(files)?;
+    for path in &written {
+        say(&format!("wrote {}", path.display()))?;
+    }
+    let loaded = match files {
+        _ if !manager_answers().await => None,
+        [agent] if cfg!(target_os = "macos") => Some(load(&agent.path).await),
+        _ => Some(enable(!written.is_empty()).await),
+    };
+    read_bus_files_again().await;
+    match loaded {
+        Some(loaded) => {
+            loaded?;
+            say("Tiro runs, and starts at login.")?;
+        }
+        None => say_aside(match cfg!(target_os = "macos") {
+            true => "launchd does not answer here. It starts Tiro at your next login.",
+            false => {
+                "The user's service manager does not answer here. In your session, run\n  \
+                      systemctl --user daemon-reload && systemctl --user enable --now tiro.service"
+            }
+        }),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(files: &[Planned]) -> anyhow::Result<ExitCode> {
+    let installed = matches!(
+        files.first().map(files::look).transpose()?,
+        Some(Found::Same | Found::Older)
+    );
+    let answers = manager_answers().await;
+    if installed && answers {
+        let stopped = match files {
+            [agent] if cfg!(target_os = "macos") => {
+                tell("launchctl", &["unload", "-w", text(&agent.path)?]).await
+            }
+            _ => tell("systemctl", &["--user", "disable", "--now", UNIT]).await,
+        };
+        if let Err(error) = stopped {
+            say_aside(&format!("tiro: {error:#}"));
+        }
+    }
+    let (gone, kept) = files::remove(files)?;
+    for path in &gone {
+        say(&format!("removed {}", path.display()))?;
+    }
+    for path in &kept {
+        say_aside(&format!(
+            "{} is not as Tiro wrote it, so it stays.",
+            path.display()
+        ));
+    }
+    if gone.is_empty() && kept.is_empty() {
+        say("Nothing was installed.")?;
+    }
+    if answers && !cfg!(target_os = "macos") {
+        tell("systemctl", &["--user", "daemon-reload"]).await?;
+    }
+    read_bus_files_again().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn status(files: &[Planned]) -> anyhow::Result<ExitCode> {
+    let mut whole = true;
+    for file in files {
+        let found = files::look(file)?;
+        whole &= found != Found::Missing;
+        let word = match found {
+            Found::Missing => "missing",
+            Found::Same => "as installed",
+            Found::Older => "of another version; `tiro service install` renews it",
+            Found::Foreign => "changed by you",
+        };
+        say(&format!("{}: {word}", file.path.display()))?;
+    }
+    if manager_answers().await {
+        let (program, arguments) = match cfg!(target_os = "macos") {
+            true => ("launchctl", vec!["list", AGENT]),
+            false => ("systemctl", vec!["--user", "is-active", UNIT]),
+        };
+        let runs = tell(program, &arguments).await.is_ok();
+        whole &= runs;
+        say(if runs { "It runs." } else { "It does not run." })?;
+    } else {
+        say("The user's service manager does not answer here.")?;
+    }
+    Ok(match whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Enables it and starts it, again when its file is a new one.
+async fn enable(renewed: bool) -> anyhow::Result<()> {
+    tell("systemctl", &["--user", "daemon-reload"]).await?;
+    tell("systemctl", &["--user", "enable", UNIT]).await?;
+    let start = if renewed { "restart" } else { "start" };
+    tell("systemctl", &["--user", start, UNIT]).await
+}
+
+async fn load(agent: &Path) -> anyhow::Result<()> {
+    // One that is not loaded cannot be unloaded, and that is well.
+    let _ = tell("launchctl", &["unload", text(agent)?]).await;
+    tell("launchctl", &["load", "-w", text(agent)?]).await
+}
+
+/// Whether there is a service manager of this person.
+async fn manager_answers() -> bool {
+    let (program, arguments) = match cfg!(target_os = "macos") {
+        true => ("launchctl", ["list", ""].as_slice()),
+        // Answers also where some unit of the session has failed.
+        false => ("systemctl", ["--user", "show", "--property=Version"].as_slice()),
+    };
+    let arguments: Vec<&str> = arguments.iter().copied().filter(|a| !a.is_empty()).collect();
+    tell(program, &arguments).await.is_ok()
+}
+
+/// Runs a program to its end.
+async fn tell(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let line = format!("{program} {}", arguments.join(" "));
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    let ran = tokio::time::timeout(PATIENCE, command.output());
+    let ran = ran
+        .await
+        .with_context(|| format!("`{line}` does not come to an end"))?;
+    let ran = ran.with_context(|| format!("cannot run `{line}`"))?;
+    let says = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
+    ensure!(ran.status.success(), "`{line}` failed: {says}");
+    Ok(())
+}
+
+/// dbus-broker looks at its folders only when it is told to; dbus-daemon sees what is new by itself.
+async fn read_bus_files_again() {
+    let again = async {
+        let session = zbus::Connection::session().await?;
+        DBusProxy::new(&session).await?.reload_config().await?;
+        zbus::Result::Ok(())
+    };
+    if let Ok(Err(error)) = tokio::time::timeout(BUS, again).await {
+        tracing::debug!(%error, "the bus was not told");
+    }
+}
+
+fn places(app: &App) -> anyhow::Result<Places> {
+    let above = |path: &Path, levels: usize| path.ancestors().nth(levels).map(Path::to_owned);
+    let home = std::env::home_dir().context("no home folder is known; set HOME")?;
+    Ok(Places {
+        config: above(&app.paths.config, 2).unwrap_or_else(|| home.join(".config")),
+        data: above(&app.paths.data, 1).unwrap_or_else(|| home.join(".local/share")),
+        home,
+    })
+}
+
+/// This program, as it can be started again.
+fn program() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("the path of tiro is not known")?;
+    ensure!(
+        program.is_file(),
+        "{} was replaced while it runs; run it again",
+        program.display()
+    );
+    Ok(program)
+}
+
+fn text(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().context("the path of the agent is not UTF-8")
+}
