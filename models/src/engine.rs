@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use crate::EngineError;
 
 /// Finds an engine program: in the folder that was configured, else in `$TIRO_ENGINES`, beside this program,
-/// and on the search path.
+/// and on the search path. In a folder that holds one for newer processors as well, as what is handed out does, that one
+/// is chosen where this processor can run it.
 ///
 /// # Errors
 /// `NoEngine`, naming the folders.
@@ -36,10 +37,10 @@ pub fn find_program(engine: &str, configured: Option<&Path>) -> Result<PathBuf, 
                 .collect()
         }
     };
-    let file = format!("{engine}{}", std::env::consts::EXE_SUFFIX);
+    let files = programs(engine, newer_processor());
     match looked
         .iter()
-        .map(|folder| folder.join(&file))
+        .flat_map(|folder| files.iter().map(|file| folder.join(file)))
         .find(|p| p.is_file())
     {
         Some(program) => Ok(program),
@@ -48,6 +49,35 @@ pub fn find_program(engine: &str, configured: Option<&Path>) -> Result<PathBuf, 
             looked,
         }),
     }
+}
+
+/// The file names of an engine, the best one first.
+fn programs(engine: &str, newer: bool) -> Vec<String> {
+    let suffix = std::env::consts::EXE_SUFFIX;
+    let variants = [newer.then_some("-v3"), Some("")];
+    let variants = variants.into_iter().flatten();
+    variants
+        .map(|variant| format!("{engine}{variant}{suffix}"))
+        .collect()
+}
+
+/// Whether this processor has everything of x86-64-v3 (x86-64 psABI, "Micro-Architecture Levels").
+fn newer_processor() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        has!("avx2")
+            && has!("bmi1")
+            && has!("bmi2")
+            && has!("f16c")
+            && has!("fma")
+            && has!("lzcnt")
+            && has!("movbe")
+            && has!("popcnt")
+            && has!("sse4.2")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// What `/proc` says of a process: resident and peak memory in bytes. Zeros where there is no `/proc`.
@@ -80,6 +110,22 @@ mod tests {
             find_program("tiro-llm", Some(folder.path())).unwrap(),
             folder.path().join("tiro-llm")
         );
+    }
+
+    #[test]
+    fn the_engine_for_this_processor_is_chosen() {
+        assert_eq!(programs("tiro-llm", true), ["tiro-llm-v3", "tiro-llm"]);
+        assert_eq!(programs("tiro-llm", false), ["tiro-llm"]);
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["tiro-stt", "tiro-stt-v3"] {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        let expect = match newer_processor() {
+            true => "tiro-stt-v3",
+            false => "tiro-stt",
+        };
+        let found = find_program("tiro-stt", Some(folder.path())).unwrap();
+        assert_eq!(found, folder.path().join(expect));
     }
 
     #[test]

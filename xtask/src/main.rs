@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask setup`, `cargo xtask demo`, `cargo xtask test`.
+//! The project's own commands: `cargo xtask setup`, `cargo xtask demo`, `cargo xtask test`, `cargo xtask dist`.
 //! They only start other programs (package manager, cargo, tiro), show what those print, and stop at the first failure.
 
 #![expect(
@@ -9,6 +9,7 @@
 mod setup;
 mod test;
 mod demo;
+mod dist;
 mod place;
 mod run;
 mod voice;
@@ -26,6 +27,9 @@ Usage: cargo xtask COMMAND
   test [--fast] [--no-pull] Everything that CI runs.
         --fast              Only formatting, lints and the tests that need no engine and no weights.
         --no-pull           Fetch no weights; those that are there are used, and a missing one fails its tests.
+  dist [--from DIR] [--to DIR]
+                            A tarball and a Debian package that run on other machines too, in dist of the target folder.
+        --from DIR          Build nothing; pack the programs of this folder.
 
 TIRO_MODELS names the folder of the weights; it defaults to the one that tiro itself uses.
 ";
@@ -49,6 +53,7 @@ fn command(args: &[String]) -> Result<()> {
             setup::Use::Run,
             setup::Use::Test,
         ]),
+        ["dist", options @ ..] => dist::dist(options),
         ["demo", options @ ..] => demo::demo(options),
         ["test", options @ ..] => test::test(options),
         ["help" | "--help" | "-h"] => {
