@@ -10,6 +10,7 @@ mod setup;
 mod test;
 mod demo;
 mod dist;
+mod idle;
 mod place;
 mod run;
 mod voice;
@@ -30,6 +31,8 @@ Usage: cargo xtask COMMAND
   dist [--from DIR] [--to DIR]
                             A tarball and a Debian package that run on other machines too, in dist of the target folder.
         --from DIR          Build nothing; pack the programs of this folder.
+  idle [--program FILE] [--seconds N]
+                            Measure what a daemon costs that nobody talks to; fails when it is too much.
 
 TIRO_MODELS names the folder of the weights; it defaults to the one that tiro itself uses.
 ";
@@ -53,6 +56,7 @@ fn command(args: &[String]) -> Result<()> {
             setup::Use::Run,
             setup::Use::Test,
         ]),
+        ["idle", options @ ..] => idle::idle(options),
         ["dist", options @ ..] => dist::dist(options),
         ["demo", options @ ..] => demo::demo(options),
         ["test", options @ ..] => test::test(options),
