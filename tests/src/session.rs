@@ -30,8 +30,8 @@ fn tomorrow() -> String {
 
 /// Waits until the daemon has its name on the bus.
 async fn arrives(client: &Connection) {
-    let (began, bus) = (Instant::now(), DBusProxy::new(client).await.unwrap());
-    while !bus.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap() {
+    let began = Instant::now();
+    while !bus::is_on(client).await {
         assert!(began.elapsed() < PATIENCE, "the daemon does not come");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -218,7 +218,7 @@ async fn a_name_that_is_taken_leaves_the_socket_and_is_taken_over_when_it_is_fre
     // One that leaves takes its name along.
     attending.abort();
     let began = Instant::now();
-    while watch.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap() {
+    while bus::is_on(&first).await {
         assert!(began.elapsed() < PATIENCE, "the name stays");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -273,7 +273,7 @@ async fn real_a_call_over_the_bus_starts_the_daemon() {
     let client = bus.client().await;
     let names = DBusProxy::new(&client).await.unwrap();
     names.reload_config().await.unwrap();
-    let running = async || names.name_has_owner(bus::NAME.try_into().unwrap()).await.unwrap();
+    let running = async || bus::is_on(&client).await;
     assert!(!running().await);
     let json = Tiro1Proxy::new(&client).await.unwrap().status().await.unwrap();
     let status: Status = serde_json::from_str(&json).unwrap();

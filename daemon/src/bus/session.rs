@@ -57,6 +57,18 @@ pub async fn attend(address: Option<String>, events: mpsc::Sender<Event>) {
     }
 }
 
+/// Whether a daemon is on this bus.
+pub async fn is_on(bus: &Connection) -> bool {
+    let asked = async {
+        let owned = DBusProxy::new(bus)
+            .await?
+            .name_has_owner(BusName::try_from(NAME)?)
+            .await?;
+        zbus::Result::Ok(owned)
+    };
+    asked.await.unwrap_or(false)
+}
+
 /// Serves until the bus goes.
 async fn serve(address: Option<&str>, events: &mpsc::Sender<Event>) -> anyhow::Result<()> {
     let guests = Guests {

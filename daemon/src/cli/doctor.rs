@@ -518,7 +518,10 @@ async fn daemon(paths: &Paths) -> Section {
         }
     }
     match tokio::time::timeout(BUS_TIME, zbus::Connection::session()).await {
-        Ok(Ok(_)) => section.ok("session bus", "There is one."),
+        Ok(Ok(session)) => match tokio::time::timeout(BUS_TIME, bus::is_on(&session)).await {
+            Ok(true) => section.ok("session bus", format!("Tiro is on it, as {}.", bus::NAME)),
+            Ok(false) | Err(_) => section.ok("session bus", "There is one."),
+        },
         Ok(Err(_)) | Err(_) => {
             section.info(
                 "session bus",
