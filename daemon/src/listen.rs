@@ -1,7 +1,11 @@
 //! Where an utterance comes from: typed, or recorded and brought to mono 16 kHz.
 
+pub mod hearing;
+pub mod capture;
+pub mod endpoint;
 pub mod vad;
 pub mod wav;
+pub mod resample;
 
 use std::path::PathBuf;
 

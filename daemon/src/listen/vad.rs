@@ -9,17 +9,17 @@ use std::ops::Range;
 use earshot::Detector;
 
 /// Samples of one decision: 16 ms at 16 kHz, as the detector wants it.
-const FRAME: usize = 256;
+pub const FRAME: usize = 256;
 /// From this score on a frame may be speech; the detector's own recommendation.
 const SPEECH: f32 = 0.5;
 /// From this score on it clearly is: noise and tones seldom get there, vowels nearly always.
 const CLEAR: f32 = 0.8;
 /// Frames of an utterance, 250 ms ...
-const LEAST: usize = 16;
+pub(super) const LEAST: usize = 16;
 /// ... of which so many, 160 ms, must be clear ...
-const LEAST_CLEAR: usize = 10;
+pub(super) const LEAST_CLEAR: usize = 10;
 /// ... all within so many, half a second: scattered hits are noise.
-const WINDOW: usize = 31;
+pub(super) const WINDOW: usize = 31;
 /// Loudness (root mean square) above which sound is turned down: loud hum and noise look like speech to the detector.
 const LOUD: f32 = 0.05;
 /// What is left around the speech, samples: 300 ms, so that soft first and last sounds stay.
@@ -41,24 +41,77 @@ pub fn speech(samples: &[f32]) -> Option<Range<usize>> {
     Some((first * FRAME).saturating_sub(PADDING)..((last + 1) * FRAME + PADDING).min(samples.len()))
 }
 
+/// What a frame sounds like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sound {
+    /// Nobody speaks.
+    Silence,
+    /// Somebody may speak.
+    Speech,
+    /// Somebody speaks.
+    Clear,
+}
+
+/// Hears sound while it comes in, frame by frame.
+#[derive(Default)]
+pub struct Ear {
+    detector: Detector,
+    /// The levels of the loudest frames so far, loudest first.
+    loudest: [f32; LEAST],
+    /// What does not fill a frame yet.
+    rest: Vec<f32>,
+}
+
+impl Ear {
+    /// Takes the next samples (mono, 16 kHz, -1 to 1) and says of each whole frame what it sounds like.
+    pub fn hear(&mut self, mut samples: &[f32], mut frame: impl FnMut(Sound)) {
+        while self.rest.len() + samples.len() >= FRAME {
+            let (now, later) = samples.split_at(FRAME - self.rest.len());
+            self.rest.extend_from_slice(now);
+            samples = later;
+            let level = level(&self.rest);
+            let place = self.loudest.partition_point(|louder| *louder >= level);
+            if let Some(from) = self.loudest.get_mut(place..).filter(|from| !from.is_empty()) {
+                from.rotate_right(1);
+                from[0] = level;
+            }
+            let score = score(&mut self.detector, &self.rest, gain(self.loudest[LEAST - 1]));
+            self.rest.clear();
+            frame(match score {
+                score if score >= CLEAR => Sound::Clear,
+                score if score >= SPEECH => Sound::Speech,
+                _ => Sound::Silence,
+            });
+        }
+        self.rest.extend_from_slice(samples);
+    }
+}
+
 /// How much each frame sounds like speech, 0 to 1.
 fn scores(samples: &[f32]) -> Vec<f32> {
     let mut levels: Vec<f32> = samples.chunks(FRAME).map(level).collect();
     levels.sort_unstable_by(|a, b| b.total_cmp(a));
-    // What is said takes at least that many frames, so a knock that is louder does not count.
-    let level = levels.get(LEAST - 1).copied().unwrap_or(0.0);
-    let gain = if level > LOUD { LOUD / level } else { 1.0 };
+    let gain = gain(levels.get(LEAST - 1).copied().unwrap_or(0.0));
     let mut detector = Detector::default();
+    samples
+        .chunks(FRAME)
+        .map(|part| score(&mut detector, part, gain))
+        .collect()
+}
+
+/// How far sound is turned down. What is said takes `LEAST` frames, so the level of the loudest but so many counts, and
+/// a knock that is louder does not.
+fn gain(level: f32) -> f32 {
+    if level > LOUD { LOUD / level } else { 1.0 }
+}
+
+fn score(detector: &mut Detector, part: &[f32], gain: f32) -> f32 {
     let mut frame = [0.0; FRAME];
-    let mut score = |part: &[f32]| {
-        frame.fill(0.0);
-        frame
-            .iter_mut()
-            .zip(part)
-            .for_each(|(to, from)| *to = (from * gain).clamp(-1.0, 1.0));
-        detector.predict_f32(&frame)
-    };
-    samples.chunks(FRAME).map(&mut score).collect()
+    frame
+        .iter_mut()
+        .zip(part)
+        .for_each(|(to, from)| *to = (from * gain).clamp(-1.0, 1.0));
+    detector.predict_f32(&frame)
 }
 
 fn level(frame: &[f32]) -> f32 {

@@ -11,7 +11,8 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use models::stt::SAMPLE_RATE;
-use rubato::{Fft, FixedSync, Indexing, Resampler as _, audioadapter_buffers::direct::SequentialSlice};
+
+use super::resample::Resampler;
 
 /// Longest recording, seconds.
 pub const MAX_SECONDS: u64 = 600;
@@ -20,6 +21,8 @@ pub const MAX_BYTES: u64 = 200 << 20;
 /// Slowest and fastest sampling, Hz.
 const RATES: std::ops::RangeInclusive<u32> = 4_000..=384_000;
 const MAX_CHANNELS: u16 = 64;
+/// Frames that are read in one go.
+const BLOCK: usize = 4096;
 
 /// Reads a WAV file as mono, 16 kHz, -1 to 1, every sample a finite number.
 ///
@@ -205,56 +208,27 @@ fn format_of(chunk: &[u8]) -> anyhow::Result<Format> {
 
 /// Mixes to mono and resamples, block by block, so that only the result is held in memory.
 fn convert(mut source: impl Read, format: Format, frames: usize) -> anyhow::Result<Vec<f32>> {
-    if format.rate == SAMPLE_RATE {
-        let mut samples = vec![0.0; frames];
-        mix(&mut source, format, &mut samples)?;
-        return Ok(samples);
-    }
-    let (from, to) = (format.rate as usize, SAMPLE_RATE as usize);
-    let mut resampler = Fft::<f32>::new(from, to, block_of(from, to), 1, FixedSync::Both)?;
+    let mut resampler = Resampler::new(format.rate)?;
     let wanted = (frames as u64 * u64::from(SAMPLE_RATE)).div_ceil(u64::from(format.rate)) as usize;
-    // The filter delays by half a block: that much is cut from the front, and as much silence is fed at the end.
-    let delay = resampler.output_delay();
-    let mut samples = Vec::with_capacity(wanted + delay + resampler.output_frames_max());
-    let mut block = vec![0.0; resampler.input_frames_max()];
-    let mut output = vec![0.0; resampler.output_frames_max()];
+    let mut samples = Vec::with_capacity(wanted);
+    let mut block = vec![0.0; frames.min(BLOCK)];
     let mut left = frames;
-    while samples.len() < wanted + delay {
-        let take = left.min(resampler.input_frames_next());
-        mix(&mut source, format, &mut block[..take])?;
-        left -= take;
-        let input = SequentialSlice::new(&block[..], 1, block.len())?;
-        let room = output.len();
-        let mut target = SequentialSlice::new_mut(&mut output[..], 1, room)?;
-        let partial = Indexing::new().partial_len(take);
-        let (_, made) = resampler.process_into_buffer(&input, &mut target, Some(&partial))?;
-        samples.extend_from_slice(&output[..made]);
+    while left > 0 {
+        let block = &mut block[..left.min(BLOCK)];
+        mix(&mut source, format, block)?;
+        resampler.push(block, &mut samples)?;
+        left -= block.len();
     }
-    samples.drain(..delay);
-    samples.truncate(wanted);
-    // The filter overshoots at clipped peaks.
-    samples.iter_mut().for_each(|s| *s = s.clamp(-1.0, 1.0));
+    resampler.finish(&mut samples)?;
     Ok(samples)
-}
-
-/// Frames of one block of the resampler: 32 ms or more, long enough for a steep filter below the lower Nyquist
-/// frequency. Blocks must fit both rates, and have an even length in both: the delay is half a block, and half of
-/// an odd one would shift the sound by part of a sample.
-fn block_of(from: usize, to: usize) -> usize {
-    let (mut divisor, mut rest) = (from, to);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    let unit = 2 * from / divisor;
-    (from * 512 / to).div_ceil(unit) * unit
 }
 
 /// Fills `mono` with the mean of the channels.
 fn mix(source: &mut impl Read, format: Format, mono: &mut [f32]) -> anyhow::Result<()> {
     let width = format.coding.bytes();
     let frame = width * usize::from(format.channels);
-    let mut bytes = vec![0; frame * 4096];
-    for block in mono.chunks_mut(4096) {
+    let mut bytes = vec![0; frame * mono.len().min(BLOCK)];
+    for block in mono.chunks_mut(BLOCK) {
         let bytes = &mut bytes[..frame * block.len()];
         source
             .read_exact(bytes)

@@ -1,0 +1,285 @@
+//! When an utterance is over. Pure: it is told what each frame sounds like, and counts.
+
+use std::{collections::VecDeque, time::Duration};
+
+use models::stt::SAMPLE_RATE;
+
+use super::vad::{FRAME, LEAST, LEAST_CLEAR, Sound, WINDOW};
+
+/// Who says when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// The person, by letting the key go: pauses end nothing.
+    Hold,
+    /// Silence after they spoke.
+    Tap,
+}
+
+/// What ends an utterance.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Who says so.
+    pub style: Style,
+    /// Silence after speech that ends it.
+    pub silence: Duration,
+    /// How long to wait for somebody to speak.
+    pub patience: Duration,
+    /// Longest utterance.
+    pub longest: Duration,
+}
+
+/// Why an utterance is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Somebody spoke, and then it was silent.
+    Said,
+    /// Nobody spoke.
+    Nobody,
+    /// It is as long as it may be.
+    Full,
+}
+
+/// Who has not yet spoken for so long, 0.8 s, is looking for words: the silence must then last half as long again.
+const BRIEF: usize = 50;
+/// Of so many frames, an eighth of a second ...
+const RECENT: usize = 8;
+/// ... so many must be speech for it to go on: single hits in noise do not keep an utterance open.
+const ENOUGH: usize = 4;
+
+/// Counts frames until the utterance is over.
+#[derive(Debug)]
+pub struct Endpointer {
+    rules: Rules,
+    /// Frames so far.
+    frames: usize,
+    /// The last ones.
+    window: VecDeque<Sound>,
+    /// Frames of speech since somebody began to speak; nothing before.
+    spoken: Option<usize>,
+    /// The last frame in which somebody still spoke.
+    last: usize,
+}
+
+impl Endpointer {
+    /// Nothing was heard yet.
+    pub fn new(rules: Rules) -> Endpointer {
+        Endpointer {
+            rules,
+            frames: 0,
+            window: VecDeque::with_capacity(WINDOW),
+            spoken: None,
+            last: 0,
+        }
+    }
+
+    /// The next frame. Says when it is over, and again with every frame after that.
+    pub fn frame(&mut self, sound: Sound) -> Option<End> {
+        self.frames += 1;
+        if self.window.len() == WINDOW {
+            self.window.pop_front();
+        }
+        self.window.push_back(sound);
+        // The same that makes a whole recording speech: what begins here is not refused at the end.
+        let begun = self.at_least(Sound::Speech, WINDOW) >= LEAST
+            && self.at_least(Sound::Clear, WINDOW) >= LEAST_CLEAR;
+        if self.spoken.is_none() && begun {
+            self.spoken = Some(self.at_least(Sound::Speech, WINDOW));
+            self.last = self.frames;
+        } else if let Some(spoken) = &mut self.spoken
+            && sound >= Sound::Speech
+        {
+            *spoken += 1;
+        }
+        if self.at_least(Sound::Speech, RECENT) >= ENOUGH {
+            self.last = self.frames;
+        }
+        self.end()
+    }
+
+    fn end(&self) -> Option<End> {
+        if self.frames >= frames(self.rules.longest) {
+            return Some(End::Full);
+        }
+        if self.rules.style == Style::Hold {
+            return None;
+        }
+        match self.spoken {
+            None => (self.frames >= frames(self.rules.patience)).then_some(End::Nobody),
+            Some(spoken) => {
+                let silence = frames(self.rules.silence);
+                let silence = if spoken < BRIEF { silence * 3 / 2 } else { silence };
+                (self.frames - self.last >= silence).then_some(End::Said)
+            }
+        }
+    }
+
+    /// How many of the last `count` frames are at least this.
+    fn at_least(&self, sound: Sound, count: usize) -> usize {
+        self.window
+            .iter()
+            .rev()
+            .take(count)
+            .filter(|s| **s >= sound)
+            .count()
+    }
+}
+
+/// As frames, at least one.
+fn frames(time: Duration) -> usize {
+    (time.as_millis() as usize * SAMPLE_RATE as usize / 1000)
+        .div_ceil(FRAME)
+        .max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listen::{recordings, vad, wav, wavs};
+
+    const RULES: Rules = Rules {
+        style: Style::Tap,
+        silence: Duration::from_millis(800),
+        patience: Duration::from_secs(8),
+        longest: Duration::from_secs(60),
+    };
+
+    /// When it is over, in seconds; `stretches` are seconds of clear speech (true) or silence.
+    fn over(rules: Rules, stretches: &[(bool, f64)]) -> Option<(End, f64)> {
+        let mut endpointer = Endpointer::new(rules);
+        let mut frame = 0;
+        for (speech, seconds) in stretches {
+            for _ in 0..(seconds / 0.016) as usize {
+                frame += 1;
+                let sound = if *speech { Sound::Clear } else { Sound::Silence };
+                if let Some(end) = endpointer.frame(sound) {
+                    return Some((end, f64::from(frame) * 0.016));
+                }
+            }
+        }
+        None
+    }
+
+    #[track_caller]
+    fn check(rules: Rules, stretches: &[(bool, f64)], expect: Option<(End, f64)>) {
+        let got = over(rules, stretches);
+        match (got, expect) {
+            (None, None) => {}
+            (Some((end, at)), Some((wanted, when))) => {
+                assert_eq!(end, wanted, "{stretches:?}");
+                assert!(
+                    (at - when).abs() < 0.12,
+                    "over at {at}, not at {when}: {stretches:?}"
+                );
+            }
+            _ => panic!("{got:?}, not {expect:?}: {stretches:?}"),
+        }
+    }
+
+    #[test]
+    fn a_tap_ends_by_silence_after_speech() {
+        use End::{Full, Nobody, Said};
+        check(
+            RULES,
+            &[(false, 1.0), (true, 2.0), (false, 3.0)],
+            Some((Said, 3.8)),
+        );
+        // Pauses between words end nothing.
+        let halting = [
+            (true, 1.0),
+            (false, 0.6),
+            (true, 1.0),
+            (false, 0.6),
+            (true, 0.3),
+            (false, 3.0),
+        ];
+        check(RULES, &halting, Some((Said, 4.3)));
+        // One word, and then a thought.
+        check(
+            RULES,
+            &[(true, 0.5), (false, 1.0), (true, 1.0), (false, 3.0)],
+            Some((Said, 3.3)),
+        );
+        check(RULES, &[(true, 0.5), (false, 3.0)], Some((Said, 1.7)));
+        check(RULES, &[(false, 20.0)], Some((Nobody, 8.0)));
+        // A knock is no speech, and does not make the patience longer.
+        check(
+            RULES,
+            &[(false, 3.0), (true, 0.1), (false, 20.0)],
+            Some((Nobody, 8.0)),
+        );
+        check(RULES, &[(true, 100.0)], Some((Full, 60.0)));
+        check(RULES, &[(true, 2.0), (false, 0.7)], None);
+    }
+
+    #[test]
+    fn who_holds_the_key_may_be_silent() {
+        let hold = Rules {
+            style: Style::Hold,
+            ..RULES
+        };
+        check(hold, &[(false, 20.0), (true, 1.0), (false, 20.0)], None);
+        check(hold, &[(true, 1.0), (false, 100.0)], Some((End::Full, 60.0)));
+    }
+
+    #[test]
+    fn single_hits_in_noise_neither_begin_nor_keep_open() {
+        let mut endpointer = Endpointer::new(RULES);
+        let noise = |n: usize| {
+            if n.is_multiple_of(4) {
+                Sound::Speech
+            } else {
+                Sound::Silence
+            }
+        };
+        let end = (0..1000).find_map(|n| endpointer.frame(noise(n)));
+        assert_eq!(end, Some(End::Nobody));
+        let mut endpointer = Endpointer::new(RULES);
+        for _ in 0..100 {
+            assert_eq!(endpointer.frame(Sound::Clear), None);
+        }
+        let end = (0..1000).position(|n| endpointer.frame(noise(n)).is_some());
+        assert!(end.is_some_and(|n| n < 70), "{end:?}");
+    }
+
+    /// Commands of people, then silence as a room has it: over soon, and not before they have spoken.
+    #[test]
+    fn commands_of_people_are_heard_to_their_end() {
+        let Some(folder) = recordings() else { return };
+        let commands = wavs(&folder.join("commands"));
+        assert!(commands.len() > 20, "only {} commands", commands.len());
+        let (mut cut, mut waits) = (Vec::new(), Vec::new());
+        for path in &commands {
+            let mut samples = wav::read(path).unwrap();
+            let speech = vad::speech(&samples).unwrap();
+            // `speech` leaves 300 ms of room around it.
+            let spoken = speech.end.min(samples.len()).saturating_sub(4800) as f64 / 16_000.0;
+            let mut seed = 1u32;
+            samples.extend((0..48_000).map(|_| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                ((seed >> 8) as f32 / 8_388_608.0 - 1.0) * 0.002
+            }));
+            let (mut ear, mut endpointer) = (vad::Ear::default(), Endpointer::new(RULES));
+            let (mut frame, mut over) = (0_u32, None);
+            ear.hear(&samples, |sound| {
+                frame += 1;
+                if let (None, Some(end)) = (over, endpointer.frame(sound)) {
+                    over = Some((end, f64::from(frame) * 0.016));
+                }
+            });
+            let (end, at) = over.unwrap_or_else(|| panic!("{} never ends", path.display()));
+            assert_eq!(end, End::Said, "{}", path.display());
+            match at < spoken {
+                true => cut.push((path.file_name().unwrap(), spoken - at)),
+                false => waits.push(at - spoken),
+            }
+        }
+        waits.sort_by(f64::total_cmp);
+        let (p50, most) = (waits[waits.len() / 2], waits[waits.len() - 1]);
+        println!(
+            "{} commands: over {p50:.2} s after the last sound (at most {most:.2} s), cut off: {cut:?}",
+            commands.len()
+        );
+        assert!(cut.len() * 20 <= commands.len(), "cut off: {cut:?}");
+        assert!(p50 < 1.0 && most < 2.0);
+    }
+}
