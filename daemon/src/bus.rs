@@ -27,7 +27,7 @@ use zbus::{
 use crate::{
     act::finish_writes,
     reply::Happening,
-    run::{Asking, Event},
+    run::{Action, Asking, Event, Push},
 };
 
 /// Object path of the interface.
@@ -110,6 +110,32 @@ impl Tiro1 {
             Ok(report) => report.map_err(fdo::Error::Failed),
             Err(_) => Err(fdo::Error::Failed("the turn was cancelled".to_owned())),
         }
+    }
+
+    /// Push to talk: `start`, `stop`, `toggle` or `cancel`. Returns at once with the state that this leads to. Signals of
+    /// the turn go to the caller while it is there; the turn goes on without it.
+    async fn listen(
+        &self,
+        action: &str,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        let caller = self.caller(&header, connection).await?;
+        let action = Action::named(action).ok_or_else(|| {
+            fdo::Error::InvalidArgs("Listen takes start, stop, toggle or cancel".to_owned())
+        })?;
+        let (tell, told) = oneshot::channel();
+        let push = Push {
+            action,
+            client: caller.id,
+            connection: caller.client,
+            tell,
+        };
+        self.send(Event::Push(Box::new(push))).await?;
+        let state = told.await;
+        state
+            .map(|state| state.name().to_owned())
+            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
     /// Withdraws the caller's own requests, waiting or running; a caller without any stops the turn that is running.
@@ -261,6 +287,7 @@ impl Tiro1 {
         let mut asking = Asking {
             text,
             wav: None,
+            speech: None,
             yes: false,
             interactive: false,
             notify: false,

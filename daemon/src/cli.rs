@@ -6,6 +6,7 @@ pub mod log;
 pub mod partner;
 pub mod ask;
 pub mod confirm;
+pub mod listen;
 pub mod chat;
 pub mod daemon;
 pub mod service;
@@ -58,6 +59,14 @@ pub enum Verb {
     },
     /// One turn by text, or by voice with --wav.
     Ask(AskArgs),
+    /// Talk: the daemon opens the microphone. Bind this to a key.
+    Listen {
+        /// What to do.
+        action: crate::run::Action,
+        /// Stay until the answer is there, and print it.
+        #[arg(long)]
+        wait: bool,
+    },
     /// A conversation in the terminal. Ctrl-C stops an answer, Ctrl-D leaves.
     Chat,
     /// Turn a recording into text.
@@ -284,6 +293,10 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Verb::Doctor { json } = cli.verb {
         return doctor::run(json, &mut std::io::stdout()).await;
     }
+    // A key was pressed: nothing that takes time.
+    if let Verb::Listen { action, wait } = cli.verb {
+        return listen::run(action, wait, cli.verbose > 0).await;
+    }
     let mut app = App::load(cli.now.as_deref(), cli.verbose > 0)?;
     app.daemon = matches!(cli.verb, Verb::Daemon);
     match cli.verb {
@@ -311,9 +324,11 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Outbox { verb, json } => outbox::run(&app, verb, json).await,
         Verb::Status { json, follow } => status::run(&app, json, follow).await,
         Verb::World { file } => world::run(&app, &file),
-        Verb::Helper { .. } | Verb::Config { .. } | Verb::Completions { .. } | Verb::Doctor { .. } => {
-            Ok(ExitCode::SUCCESS)
-        }
+        Verb::Helper { .. }
+        | Verb::Listen { .. }
+        | Verb::Config { .. }
+        | Verb::Completions { .. }
+        | Verb::Doctor { .. } => Ok(ExitCode::SUCCESS),
     }
 }
 

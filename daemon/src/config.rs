@@ -19,7 +19,7 @@ pub use values::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::rules;
+use crate::{agent::rules, listen::hearing};
 
 /// A section: documented keys, each with its default.
 macro_rules! section {
@@ -46,6 +46,8 @@ section! {
         llm: Llm = Llm::default(),
         /// The recogniser, which turns speech into text.
         stt: Stt = Stt::default(),
+        /// The microphone.
+        listen: Listen = Listen::default(),
         /// What the language model is shown.
         prompt: Prompt = Prompt::default(),
         /// Which tools are offered, and how they are found.
@@ -143,6 +145,25 @@ section! {
         prompt: String = String::new(),
         /// Longest time for one recording.
         timeout: Period = Period::minutes(5),
+    }
+}
+
+section! {
+    /// The microphone.
+    Listen {
+        /// Its name, as `tiro doctor` shows it; empty means the one that is chosen on your desktop.
+        #[schemars(length(max = 200))]
+        device: String = String::new(),
+        /// How long you are silent, in milliseconds, before Tiro takes it that you have finished. A key that is held does not
+        /// use this.
+        #[schemars(range(min = 200, max = 5000))]
+        silence_ms: u32 = 800,
+        /// How many seconds Tiro waits for you to begin.
+        #[schemars(range(min = 1, max = 60))]
+        patience_seconds: u32 = 8,
+        /// How many seconds you may speak at once.
+        #[schemars(range(min = 5, max = 600))]
+        max_seconds: u32 = 60,
     }
 }
 
@@ -554,6 +575,19 @@ pub enum Kv {
     F16,
     #[serde(rename = "q8_0")]
     Q8,
+}
+
+impl Listen {
+    /// How it is listened.
+    pub fn settings(&self) -> hearing::Settings {
+        use std::time::Duration;
+        hearing::Settings {
+            device: self.device.clone(),
+            silence: Duration::from_millis(self.silence_ms.into()),
+            patience: Duration::from_secs(self.patience_seconds.into()),
+            longest: Duration::from_secs(self.max_seconds.into()),
+        }
+    }
 }
 
 impl Calendar {

@@ -97,6 +97,8 @@ pub enum Happening {
 pub enum State {
     /// Nothing is going on.
     Idle,
+    /// The microphone is open.
+    Listening,
     /// Speech is being recognised.
     Transcribing,
     /// The model is being prepared or asked.
@@ -112,6 +114,7 @@ impl State {
     pub fn name(self) -> &'static str {
         match self {
             State::Idle => "idle",
+            State::Listening => "listening",
             State::Transcribing => "transcribing",
             State::Thinking => "thinking",
             State::Confirming => "confirming",
@@ -197,12 +200,33 @@ async fn answer() -> rustix::io::Result<String> {
     Ok(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
+/// What an answer means, typed or recognised; nothing when it means neither yes nor no.
+pub fn yes_or_no(line: &str) -> Option<bool> {
+    let letter = |c: char| c.is_alphanumeric() || c == '\'' || c == '\u{2019}';
+    let words: Vec<String> = line
+        .split(|c| !letter(c))
+        .filter(|word| !word.is_empty())
+        .map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+        .collect();
+    match words.join(" ").as_str() {
+        "y" | "yes" | "yes please" | "yes do it" | "yeah" | "yep" | "do it" | "go ahead" | "ok" | "okay" => {
+            Some(true)
+        }
+        "n" | "no" | "no thanks" | "no thank you" | "nope" | "don't" | "don't do it" | "do not"
+        | "cancel" | "stop" => Some(false),
+        _ => None,
+    }
+}
+
 /// The words that mean yes; everything else, silence too, means no.
 pub fn is_yes(line: &str) -> bool {
-    matches!(
-        line.trim().trim_end_matches(['.', '!']).to_lowercase().as_str(),
-        "y" | "yes" | "yes please" | "do it" | "ok" | "okay"
-    )
+    yes_or_no(line) == Some(true)
+}
+
+/// The question for somebody who answers it by speaking.
+pub fn ask_aloud(question: &Question) -> String {
+    let action = question.action.trim_end_matches('.');
+    format!("{action}. {} Shall I? Say yes or no.", question.because.join(" "))
 }
 
 /// The question as one stretch of text.
@@ -258,4 +282,33 @@ pub fn describe(happening: &Happening) -> Option<String> {
 pub fn say_aside(line: &str) {
     // A closed stderr is no reason to end a turn.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_yes_is_a_yes() {
+        #[track_caller]
+        fn check(line: &str, expect: Option<bool>) {
+            assert_eq!(yes_or_no(line), expect, "{line:?}");
+        }
+        for yes in ["y\n", "Yes.", " Yes, please. ", "OK!", "Okay", "do it", "Yeah."] {
+            check(yes, Some(true));
+        }
+        for no in ["n", "No.", "No, thanks.", "Don\u{2019}t.", "don't do it", "Stop!"] {
+            check(no, Some(false));
+        }
+        for neither in [
+            "",
+            "what",
+            "yes and no",
+            "yesterday",
+            "[BLANK_AUDIO]",
+            "is that a yes",
+        ] {
+            check(neither, None);
+        }
+    }
 }

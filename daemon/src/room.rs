@@ -26,7 +26,7 @@ use crate::{
         Agent, Ask, Ending, Reply, Settings,
         toolbox::{Loaded, Toolbox},
     },
-    listen::Speech,
+    listen::{Speech, hearing},
     report::Report,
     ring, shelf,
     trace::Trace,
@@ -72,6 +72,8 @@ pub struct Parts {
     pub work: tools::Work,
     /// How it rings.
     pub ring: ring::Settings,
+    /// How it listens.
+    pub listen: hearing::Settings,
     /// The desktop that tools act on.
     pub desk: Desk,
     /// What tools reach beyond the folders.
@@ -275,17 +277,7 @@ impl Room {
     /// # Errors
     /// What keeps the recogniser from it.
     pub async fn transcribe(&self, speech: &Speech) -> Result<Transcript, EngineError> {
-        let Some(voiced) = speech.voiced() else {
-            return Ok(Transcript::default());
-        };
-        let limits = &self.parts.limits;
-        let request = Transcribe {
-            samples: voiced.to_vec(),
-            language: limits.language.clone(),
-            prompt: limits.bias.clone(),
-            audio_ctx: None,
-        };
-        bounded(limits.transcribe, self.stt.transcribe(request, &mut |_| {})).await
+        transcribe(&*self.stt, &self.parts.limits, speech).await
     }
 
     /// Generates an answer to a prompt.
@@ -474,6 +466,23 @@ fn opening(opening: crate::agent::Opening) -> Opening {
         prior: opening.prior,
         grammar: Some(opening.grammar),
     }
+}
+
+/// Recognises speech, within its time.
+///
+/// # Errors
+/// What keeps the recogniser from it.
+pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Result<Transcript, EngineError> {
+    let Some(voiced) = speech.voiced() else {
+        return Ok(Transcript::default());
+    };
+    let request = Transcribe {
+        samples: voiced.to_vec(),
+        language: limits.language.clone(),
+        prompt: limits.bias.clone(),
+        audio_ctx: None,
+    };
+    bounded(limits.transcribe, stt.transcribe(request, &mut |_| {})).await
 }
 
 fn tokens_at_most(ask: &Ask) -> u32 {

@@ -2,6 +2,7 @@
 
 mod desktop_front;
 mod front;
+mod listening;
 mod notices;
 
 use std::{
@@ -16,6 +17,7 @@ use std::{
 use desktop_front::DesktopFront;
 use front::{BusFront, Questions, lock};
 use futures_util::FutureExt as _;
+pub use listening::{Action, Push};
 use models::llm::Prepared;
 use notices::Notices;
 pub use notices::Source;
@@ -29,7 +31,7 @@ use tools::discover::Index;
 use crate::{
     act::{Writing, finish_writes},
     bus,
-    listen::Utterance,
+    listen::{Speech, Utterance, hearing::Heard},
     reply::{Happening, State, say_aside},
     report::{Report, Savings, Tokens},
     ring,
@@ -79,6 +81,17 @@ pub enum Event {
         /// Told.
         tell: oneshot::Sender<String>,
     },
+    /// Push to talk.
+    Push(Box<Push>),
+    /// A listening came to its end.
+    Listened {
+        /// Which.
+        number: u64,
+        /// What came of it.
+        heard: Heard,
+    },
+    /// Something to say on the desktop.
+    Mention(String),
     /// Forget the conversation.
     Forget,
     /// Take the last change back; told what it was, or why not.
@@ -132,6 +145,8 @@ pub struct Asking {
     pub text: String,
     /// A recording to hear instead.
     pub wav: Option<PathBuf>,
+    /// What was said into the microphone instead.
+    pub speech: Option<Speech>,
     /// Whether every question is answered with yes.
     pub yes: bool,
     /// Whether the client answers questions.
@@ -169,6 +184,8 @@ pub struct Daemon {
     events: mpsc::Sender<Event>,
     waiting: VecDeque<Asking>,
     running: Option<Running>,
+    /// The microphone, while it is open.
+    open: Option<listening::Open>,
     /// How many turns have begun; the number of the last one.
     begun: u64,
     /// Loads the model at the start.
@@ -209,6 +226,8 @@ enum Forget {
 struct Running {
     number: u64,
     client: u64,
+    /// Whether it was spoken into the microphone, so that its questions are answered there, too.
+    by_voice: bool,
     task: JoinHandle<()>,
 }
 
@@ -228,6 +247,7 @@ impl Daemon {
             events,
             waiting: VecDeque::new(),
             running: None,
+            open: None,
             begun: 0,
             preparing: None,
             warming: None,
@@ -266,6 +286,9 @@ impl Daemon {
                     done,
                 } => drop(done.send(self.confirm(client, any, id, yes))),
                 Event::Question { client, any, tell } => drop(tell.send(self.question(client, any))),
+                Event::Push(push) => self.push(*push),
+                Event::Listened { number, heard } => self.listened(number, heard),
+                Event::Mention(text) => self.notices.desk().say(&text),
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
@@ -275,11 +298,7 @@ impl Daemon {
                 }
                 Event::Warm { number, engine } => self.warm = Some((number, engine)),
                 Event::Rang(rang) => self.aside(&rang),
-                Event::Noticed { source, texts } => {
-                    for text in self.notices.now(source, texts) {
-                        self.aside(&Happening::Noticed { text });
-                    }
-                }
+                Event::Noticed { source, texts } => self.noticed(source, texts),
                 Event::Entered { client, state } => self.entered(client, state),
                 Event::Joined { client, connection } => self.joined(client, connection),
                 Event::Left { client } => _ = self.clients.remove(&client),
@@ -288,6 +307,7 @@ impl Daemon {
         }
         // Whoever asks from now on hears that the daemon is stopping.
         drop(inbox);
+        self.open = None;
         self.waiting.clear();
         let turn = self.running.take().map(|running| running.task);
         for task in [turn, self.preparing.take(), self.warming.take(), Some(ringing)]
@@ -349,6 +369,7 @@ impl Daemon {
         let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));
         let events = self.events.clone();
         let (signals, happenings) = mpsc::unbounded_channel();
+        let by_voice = asking.speech.is_some();
         let mut front = BusFront {
             signals,
             questions: Arc::clone(&self.questions),
@@ -391,7 +412,12 @@ impl Daemon {
             let report = Box::new(report);
             let _ = events.send(Event::Ended { number, report }).await;
         });
-        self.running = Some(Running { number, client, task });
+        self.running = Some(Running {
+            number,
+            client,
+            by_voice,
+            task,
+        });
     }
 
     fn ended(&mut self, number: u64, report: &Report) {
@@ -425,8 +451,10 @@ impl Daemon {
         let before = std::mem::replace(&mut self.state, Arc::new(StdMutex::new(State::Idle)));
         // A turn that was stopped does not say so itself.
         if *lock(&before) != State::Idle {
-            self.tell(&Happening::State { state: State::Idle }, None);
+            let state = self.resting();
+            self.tell(&Happening::State { state }, None);
         }
+        self.no_question();
         if let Some(asking) = self.waiting.pop_front() {
             return self.begin(asking);
         }
@@ -461,6 +489,8 @@ impl Daemon {
                 let _ = done.send(());
             });
             self.next();
+        } else if !withdrawn {
+            self.close();
         }
     }
 
@@ -524,6 +554,13 @@ impl Daemon {
         self.tell(happening, None);
     }
 
+    /// Takes all that is wrong at a source, and tells what is new.
+    fn noticed(&mut self, source: Source, texts: Vec<String>) {
+        for text in self.notices.now(source, texts) {
+            self.aside(&Happening::Noticed { text });
+        }
+    }
+
     /// Tells every client but the one that knows already.
     fn tell(&self, happening: &Happening, but: Option<u64>) {
         for (client, signals) in &self.clients {
@@ -536,6 +573,10 @@ impl Daemon {
     /// The client that asked knows where its turn is; the others are told, unless the turn was stopped meanwhile.
     fn entered(&self, client: u64, state: State) {
         if self.running.as_ref().is_some_and(|r| r.client == client) {
+            let state = match state {
+                State::Idle => self.resting(),
+                state => state,
+            };
             self.tell(&Happening::State { state }, Some(client));
         }
     }
@@ -563,8 +604,13 @@ impl Daemon {
         if *lock(&self.forget) == Some(Forget::All) {
             self.loaded.clear();
         }
+        let turn = *lock(&self.state);
+        let state = match turn {
+            State::Idle | State::Confirming if self.open.is_some() => State::Listening,
+            turn => turn,
+        };
         let status = Status {
-            state: lock(&self.state).name().to_owned(),
+            state: state.name().to_owned(),
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
             waiting: self.waiting.len(),
@@ -588,11 +634,12 @@ async fn one_turn(
     asking: &Asking,
     front: &mut BusFront,
 ) -> Result<Report, String> {
-    let utterance = match &asking.wav {
-        Some(path) => Utterance::read_wav(path.clone())
+    let utterance = match (&asking.speech, &asking.wav) {
+        (Some(speech), _) => Utterance::Speech(speech.clone()),
+        (None, Some(path)) => Utterance::read_wav(path.clone())
             .await
             .map_err(|e| format!("{e:#}"))?,
-        None => Utterance::Text(asking.text.clone()),
+        (None, None) => Utterance::Text(asking.text.clone()),
     };
     let pinned = asking
         .now

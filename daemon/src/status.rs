@@ -21,7 +21,7 @@ pub struct Engines {
 /// How the daemon is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// `off` without a daemon; else `idle`, `transcribing`, `thinking`, `confirming`, `acting`.
+    /// `off` without a daemon; else `idle`, `listening`, `transcribing`, `thinking`, `confirming`, `acting`.
     pub state: String,
     /// Process id; 0 without a daemon.
     pub pid: u32,

@@ -38,6 +38,16 @@ impl Running {
 
     /// A daemon in the demo world, of changed parts.
     pub async fn start_with(llm: ScriptedLlm, change: impl FnOnce(&mut Parts)) -> Running {
+        let deaf = Arc::new(ScriptedStt::replies::<&str>([]));
+        Running::start_hearing(llm, deaf, change).await
+    }
+
+    /// The same with a recogniser.
+    pub async fn start_hearing(
+        llm: ScriptedLlm,
+        stt: Arc<ScriptedStt>,
+        change: impl FnOnce(&mut Parts),
+    ) -> Running {
         let (home, llm) = (Home::seeded(NOW), Arc::new(llm));
         let mut parts = home.parts(Settings {
             pre_discover: false,
@@ -45,7 +55,6 @@ impl Running {
             ..Settings::default()
         });
         change(&mut parts);
-        let stt = Arc::new(ScriptedStt::replies::<&str>([]));
         let room = Room::new(llm.clone(), stt, parts.clone());
         std::fs::create_dir(home.path().join("run")).unwrap();
         let listener = bus::listen(&home.path().join(SOCKET)).await.unwrap();

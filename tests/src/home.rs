@@ -69,6 +69,7 @@ impl Home {
                 sound: false,
                 ..daemon::ring::Settings::default()
             },
+            listen: daemon::listen::hearing::Settings::default(),
             desk: tools::system::desktop::Desk::nowhere(),
             // No test reaches the desktop that it happens to run on.
             reach: tools::Reach {

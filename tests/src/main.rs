@@ -9,6 +9,7 @@
 mod home;
 mod program;
 mod desktop;
+mod pulse;
 
 mod chat;
 mod daemon_loop;
@@ -19,6 +20,7 @@ mod real;
 mod tokens;
 mod ringing;
 mod sound;
+mod microphone;
 mod following;
 mod loading;
 mod tidy;

@@ -119,9 +119,15 @@ impl Tiro {
 
     /// Starts the daemon and waits until the model is ready; returns it with the time that took.
     pub fn daemon(&self) -> (Daemon<'_>, Duration) {
+        self.daemon_with(&[])
+    }
+
+    /// The same in another environment.
+    pub fn daemon_with(&self, environment: &[(&str, &str)]) -> (Daemon<'_>, Duration) {
         let started = Instant::now();
         let child = self
             .command(["daemon"])
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -5,7 +5,7 @@ use std::{
     f32::consts::TAU,
     io::Read as _,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -18,7 +18,7 @@ use daemon::{
 use tokio::sync::mpsc;
 use tools::system::{alarms, rings};
 
-use crate::home::Home;
+use crate::{home::Home, pulse::Pulse};
 
 /// Longest that anything may take, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,58 +31,20 @@ const PIECE: usize = RATE / 10;
 
 /// A sound server for this test alone, in a folder of its own.
 struct Speaker {
-    server: Child,
     recorder: Child,
-    address: String,
+    server: Pulse,
     heard: Arc<Mutex<Vec<i16>>>,
 }
 
 impl Speaker {
     /// `None` with a loud line where there is no PulseAudio.
     fn start(folder: &Path) -> Option<Speaker> {
-        let socket = folder.join("speaker.socket");
-        let script = folder.join("speaker.pa");
-        // Without norewinds a null sink loses the first seconds.
-        let modules = format!(
-            "load-module module-native-protocol-unix socket={} auth-anonymous=1\n\
-             load-module module-null-sink sink_name=speaker rate=48000 norewinds=1\n\
-             set-default-sink speaker\n",
-            socket.display()
-        );
-        std::fs::write(&script, modules).unwrap();
-        let started = Command::new("pulseaudio")
-            .args([
-                "-n",
-                "--daemonize=no",
-                "--exit-idle-time=-1",
-                "--use-pid-file=no",
-                "-F",
-            ])
-            .arg(&script)
-            .env("HOME", folder)
-            .env("XDG_RUNTIME_DIR", folder)
-            .env("XDG_CONFIG_HOME", folder)
-            .env_remove("PULSE_SERVER")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut server) = started else {
-            println!("SKIPPED: there is no pulseaudio; run `cargo xtask setup`");
-            return None;
-        };
-        let address = format!("unix:{}", socket.display());
-        let began = Instant::now();
-        while !socket.exists() {
-            let waited = began.elapsed() < PATIENCE && server.try_wait().unwrap().is_none();
-            assert!(waited, "pulseaudio does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let mut recorder = Command::new("parec")
+        let server = Pulse::start(folder)?;
+        let mut recorder = server
+            .command("parec")
             .args(["-d", "speaker.monitor", "--format=s16le", "--channels=1"])
             .args([format!("--rate={RATE}"), "--latency-msec=50".to_owned()])
-            .env("PULSE_SERVER", &address)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .spawn()
             .expect("parec comes with paplay");
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -95,9 +57,8 @@ impl Speaker {
             }
         });
         Some(Speaker {
-            server,
             recorder,
-            address,
+            server,
             heard,
         })
     }
@@ -124,10 +85,8 @@ impl Speaker {
 
 impl Drop for Speaker {
     fn drop(&mut self) {
-        for child in [&mut self.recorder, &mut self.server] {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let _ = self.recorder.kill();
+        let _ = self.recorder.wait();
     }
 }
 
@@ -187,7 +146,7 @@ async fn an_alarm_is_heard_until_it_is_stopped() {
         // Far longer than the test listens, so that only the stop can end it.
         length: Duration::from_secs(120),
         bus: Some("unix:path=/nowhere/at/all".to_owned()),
-        speaker: Some(speaker.address.clone()),
+        speaker: Some(speaker.server.address()),
         ..ring::Settings::default()
     };
     let (dirs, journal) = (home.dirs(), parts.journal.clone());

@@ -177,6 +177,7 @@ impl App {
                 bus: None,
                 speaker: None,
             },
+            listen: config.listen.settings(),
             desk: Desk::here(),
             reach: config.reach(),
             journal: self.journal(),
@@ -234,11 +235,10 @@ pub fn log(verbose: u8) {
     let filter = std::env::var("TIRO_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    // What it traces is passwords and mail.
-    let filter = match "async_imap=info".parse() {
-        Ok(quiet) => filter.add_directive(quiet),
-        Err(_) => filter,
-    };
+    // What the first traces is passwords and mail; the second calls it an error when the microphone is closed.
+    let quiet = ["async_imap=info", "pulseaudio::client=off"];
+    let quiet = quiet.iter().filter_map(|directive| directive.parse().ok());
+    let filter = quiet.fold(filter, tracing_subscriber::EnvFilter::add_directive);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

@@ -39,13 +39,14 @@ pub enum Pressed {
 }
 
 /// The way to the notifications.
+#[derive(Clone)]
 pub struct Desk {
     commands: mpsc::Sender<Command>,
 }
 
 enum Command {
     Show { key: String, text: String, urgency: u8 },
-    Notice { text: String },
+    Notice { text: String, icon: &'static str },
     Close { key: String },
 }
 
@@ -111,8 +112,17 @@ impl Desk {
 
     /// Shows something that the person should know and need not answer.
     pub fn notice(&self, text: &str) {
+        self.tell(text, "dialog-warning-symbolic");
+    }
+
+    /// Shows what Tiro says or asks.
+    pub fn say(&self, text: &str) {
+        self.tell(text, "dialog-information-symbolic");
+    }
+
+    fn tell(&self, text: &str, icon: &'static str) {
         let text = text.to_owned();
-        if self.commands.try_send(Command::Notice { text }).is_err() {
+        if self.commands.try_send(Command::Notice { text, icon }).is_err() {
             tracing::warn!("the notification server does not answer");
         }
     }
@@ -245,10 +255,9 @@ impl Session {
                 let id = notify.await?;
                 self.shown.insert(id, key);
             }
-            Command::Notice { text } => {
+            Command::Notice { text, icon } => {
                 // What went wrong may quote names that others chose; the title is taken for no markup.
                 let hints = HashMap::from([("urgency", Variant::from(1_u8))]);
-                let icon = "dialog-warning-symbolic";
                 self.proxy
                     .notify("Tiro", 0, icon, &text, "", &[], hints, 0)
                     .await?;

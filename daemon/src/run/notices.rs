@@ -18,6 +18,8 @@ pub enum Source {
     Mail(String),
     /// Mail that has not gone out.
     Outbox,
+    /// What Tiro hears with.
+    Microphone,
 }
 
 /// What is wrong now.
@@ -52,13 +54,16 @@ impl Notices {
         if !texts.is_empty() {
             self.by_source.insert(source, texts);
         }
-        let desk = self
-            .desk
-            .get_or_insert_with(|| Desk::start(self.settings.clone(), None));
         for text in &new {
-            desk.notice(text);
+            self.desk().notice(text);
         }
         new
+    }
+
+    /// Where notifications without buttons go.
+    pub fn desk(&mut self) -> &Desk {
+        self.desk
+            .get_or_insert_with(|| Desk::start(self.settings.clone(), None))
     }
 
     /// All that is wrong.
