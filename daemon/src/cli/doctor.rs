@@ -4,6 +4,7 @@
 //! Nothing is changed and nothing is created: a doctor that mends hides what was wrong.
 
 mod accounts;
+mod microphone;
 mod report;
 
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
@@ -80,6 +81,7 @@ async fn examine(paths: Paths) -> Report {
         memory(&app.config),
         engines(&app).await,
         daemon(&app.paths).await,
+        microphone::microphone(&app.config).await,
         ringing(&app.config),
         desktop(&app).await,
         privacy(&app.config),

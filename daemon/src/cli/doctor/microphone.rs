@@ -1,0 +1,39 @@
+//! What Tiro would hear with. It is looked for and not opened: nobody wants a doctor who listens.
+
+use super::{BUS_TIME, Section};
+use crate::{config::Config, listen::capture};
+
+/// The microphone that push to talk opens.
+pub(super) async fn microphone(config: &Config) -> Section {
+    let mut section = Section::new("microphone");
+    let name = config.listen.device.clone();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    // A thread that nobody waits for at the end, because a sound server may hang.
+    let looking = std::thread::Builder::new().name("microphone".to_owned());
+    let started = looking.spawn(move || {
+        let found = capture::find(&name).map(|microphone| microphone.to_string());
+        let _ = tell.send(found);
+    });
+    if let Err(error) = started {
+        section.warn(
+            "device",
+            format!("It cannot be looked for: {error}."),
+            "Close other programs.",
+        );
+        return section;
+    }
+    match tokio::time::timeout(BUS_TIME, told).await {
+        Ok(Ok(Ok(microphone))) => section.ok("device", format!("{microphone}.")),
+        Ok(Ok(Err(error))) => section.warn(
+            "device",
+            format!("{error:#}"),
+            "Tiro still takes what you type. With PipeWire or PulseAudio, `pactl list short sources` shows what is there.",
+        ),
+        Ok(Err(_)) | Err(_) => section.warn(
+            "device",
+            "The sound server does not answer.",
+            "Restart it: `systemctl --user restart pipewire pipewire-pulse`, or `pulseaudio -k`.",
+        ),
+    }
+    section
+}
