@@ -125,10 +125,15 @@ impl Tiro1 {
             fdo::Error::InvalidArgs("Listen takes start, stop, toggle or cancel".to_owned())
         })?;
         let (tell, told) = oneshot::channel();
+        // Who is kept away from the person's files must not hear what they say, nor answer for them.
+        let (client, connection) = match caller.any {
+            true => (caller.id, Some(caller.client)),
+            false => (0, None),
+        };
         let push = Push {
             action,
-            client: caller.id,
-            connection: caller.client,
+            client,
+            connection,
             tell,
         };
         self.send(Event::Push(Box::new(push))).await?;
@@ -293,7 +298,7 @@ impl Tiro1 {
             notify: false,
             now: None,
             client: caller.id,
-            connection: caller.client,
+            connection: Some(caller.client),
             reply,
         };
         for (key, value) in options {

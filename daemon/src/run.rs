@@ -158,7 +158,7 @@ pub struct Asking {
     /// Who asked.
     pub client: u64,
     /// Gets the signals.
-    pub connection: bus::Client,
+    pub connection: Option<bus::Client>,
     /// Gets the report as JSON; dropped when the turn is cancelled.
     pub reply: oneshot::Sender<Result<String, String>>,
 }
@@ -392,7 +392,7 @@ impl Daemon {
                 drop(front);
                 outcome
             };
-            let (outcome, ()) = tokio::join!(turn, pump(&asking.connection, happenings));
+            let (outcome, ()) = tokio::join!(turn, pump(asking.connection.as_ref(), happenings));
             let outcome = outcome.unwrap_or_else(|_| {
                 tracing::error!("a turn panicked");
                 // What the conversation is like after a panic, nobody knows.
@@ -659,7 +659,8 @@ async fn one_turn(
 }
 
 /// Signals what happens until the turn is over, or until the client does not read.
-async fn pump(client: &bus::Client, mut happenings: mpsc::UnboundedReceiver<Happening>) {
+async fn pump(client: Option<&bus::Client>, mut happenings: mpsc::UnboundedReceiver<Happening>) {
+    let Some(client) = client else { return };
     while let Some(happening) = happenings.recv().await {
         if tokio::time::timeout(SIGNAL, bus::signal(client, &happening))
             .await

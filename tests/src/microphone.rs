@@ -24,6 +24,7 @@ use crate::{
     home::root,
     program::{Tiro, finish},
     pulse::{Pulse, address_in},
+    session::{arrives, told},
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -449,6 +450,35 @@ fn a_key_is_enough_to_ask_and_to_answer_what_is_asked_back() {
             let kept = std::fs::read_dir(notes).unwrap().flatten();
             let mut kept = kept.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default());
             assert!(kept.any(|text| text.contains("Buy milk")));
+        },
+    );
+}
+
+#[test]
+fn who_is_only_on_the_bus_can_make_it_listen_and_hears_no_word() {
+    alone(
+        "who_is_only_on_the_bus_can_make_it_listen_and_hears_no_word",
+        async |folder, pulse| {
+            let Some(command) = recording(COMMAND) else { return };
+            let Some(session) = Bus::start(&folder) else {
+                return;
+            };
+            let llm = ScriptedLlm::replies([tomorrow()]);
+            let talk = Talk::with(llm, ScriptedStt::replies(["tomorrow"]), |_| ()).await;
+            let _attending = talk.running.attend(&session.address);
+            let extension = session.client().await;
+            arrives(&extension).await;
+            let mut signals = MessageStream::from(&extension);
+            let proxy = Tiro1Proxy::new(&extension).await.unwrap();
+            assert_eq!(proxy.listen("toggle").await.unwrap(), "listening");
+            pulse.until_recorders(1);
+            pulse.speak(&command);
+            talk.running
+                .until("done", |s| s.turns == 1 && s.state == "idle")
+                .await;
+            let told = told(&mut signals, &extension).await;
+            let state = |h: &Happening| matches!(h, Happening::State { .. });
+            assert!(!told.is_empty() && told.iter().all(state), "{told:?}");
         },
     );
 }

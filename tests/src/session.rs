@@ -29,7 +29,7 @@ fn tomorrow() -> String {
 }
 
 /// Waits until the daemon has its name on the bus.
-async fn arrives(client: &Connection) {
+pub async fn arrives(client: &Connection) {
     let began = Instant::now();
     while !bus::is_on(client).await {
         assert!(began.elapsed() < PATIENCE, "the daemon does not come");
@@ -38,7 +38,7 @@ async fn arrives(client: &Connection) {
 }
 
 /// What the daemon told this client since it was last asked.
-async fn told(signals: &mut MessageStream, client: &Connection) -> Vec<Happening> {
+pub async fn told(signals: &mut MessageStream, client: &Connection) -> Vec<Happening> {
     // What was sent before an answer is there before it.
     Tiro1Proxy::new(client).await.unwrap().status().await.unwrap();
     let mut told = Vec::new();

@@ -53,10 +53,10 @@ impl Action {
 pub struct Push {
     /// What to do.
     pub action: Action,
-    /// Who asks. The turn is theirs, should they still be there; it goes on without them.
+    /// Who asks; 0 is nobody. The turn is theirs, should they still be there; it goes on without them.
     pub client: u64,
     /// Gets the signals of that turn.
-    pub connection: Client,
+    pub connection: Option<Client>,
     /// Told the state that this leads to, at once.
     pub tell: oneshot::Sender<State>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Open {
     number: u64,
     listening: Listening,
     client: u64,
-    connection: Client,
+    connection: Option<Client>,
     /// The question that what is said answers.
     question: Option<u64>,
     /// Waits for what comes of it.
@@ -103,7 +103,7 @@ impl Daemon {
     }
 
     /// Opens the microphone. Whoever speaks while a turn runs interrupts it, unless it waits for their answer.
-    fn open(&mut self, style: Style, client: u64, connection: Client) -> State {
+    fn open(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
         let question = self
             .running
             .as_ref()
@@ -188,7 +188,7 @@ impl Daemon {
 
     /// What was said becomes a turn. It belongs to the person, who may have asked for it with a key: it is told by a
     /// notification, and to the client that asked, should it still be there.
-    fn spoken(&mut self, speech: Speech, client: u64, connection: Client) {
+    fn spoken(&mut self, speech: Speech, client: u64, connection: Option<Client>) {
         let (reply, _) = oneshot::channel();
         self.ask(Asking {
             text: String::new(),
