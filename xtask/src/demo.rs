@@ -43,7 +43,9 @@ pub fn demo(options: &[&str]) -> Result<()> {
     let deferred = questions.join("deferred.wav");
 
     let mut steps = Steps::default();
-    steps.step("setup", || setup::ensure(&[Use::Build, Use::Voice, Use::Run]))?;
+    steps.step("setup", || {
+        setup::ensure(&[Use::Daemon, Use::Build, Use::Voice, Use::Run])
+    })?;
     steps.step("build tiro and its engines", || test::build_release(&[]))?;
     steps.step("models", || run(&mut tiro.command(&["models", "pull"])))?;
     steps.step("demo world", || {

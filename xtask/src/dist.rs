@@ -262,7 +262,7 @@ fn control(version: &str, architecture: &str, kib: u64, libc: &str) -> String {
          Architecture: {architecture}\n\
          Maintainer: The authors of Tiro <tiro@localhost>\n\
          Installed-Size: {kib}\n\
-         Depends: {libc}, libgcc-s1, libgomp1, libstdc++6\n\
+         Depends: {libc}, libasound2 | libasound2t64, libgcc-s1, libgomp1, libstdc++6\n\
          Recommends: dbus-user-session, pulseaudio-utils | pipewire-bin | alsa-utils, xdg-utils\n\
          Suggests: python3-pip\n\
          Section: utils\n\

@@ -51,6 +51,7 @@ fn command(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["setup"] => setup::ensure(&[
+            setup::Use::Daemon,
             setup::Use::Build,
             setup::Use::Voice,
             setup::Use::Run,

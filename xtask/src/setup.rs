@@ -14,6 +14,8 @@ use crate::{
 /// What a thing is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
+    /// Building the daemon, which needs no C++.
+    Daemon,
     /// Building the engines, and fetching weights.
     Build,
     /// The demo's synthetic voice.
@@ -123,7 +125,7 @@ static NEEDS: &[Need] = &[
     Need {
         name: "pkg-config",
         why: "finds system libraries",
-        used: Use::Build,
+        used: Use::Daemon,
         present: || works("pkg-config", &["--version"]),
         how: packages(
             &["pkg-config"],
@@ -134,8 +136,8 @@ static NEEDS: &[Need] = &[
     },
     Need {
         name: "ALSA headers",
-        why: "let the daemon use the microphone",
-        used: Use::Build,
+        why: "let the daemon use microphones without a sound server",
+        used: Use::Daemon,
         present: || cfg!(target_os = "macos") || works("pkg-config", &["--exists", "alsa"]),
         how: packages(&["libasound2-dev"], &["alsa-lib-devel"], &["alsa-lib"], &[]),
     },

@@ -32,9 +32,9 @@ pub fn test(options: &[&str]) -> Result<()> {
         }
     }
     let uses: &[Use] = if fast {
-        &[Use::Test]
+        &[Use::Daemon, Use::Test]
     } else {
-        &[Use::Build, Use::Voice, Use::Run, Use::Test]
+        &[Use::Daemon, Use::Build, Use::Voice, Use::Run, Use::Test]
     };
     let mut steps = Steps::default();
     steps.step("setup", || setup::ensure(uses))?;
