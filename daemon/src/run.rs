@@ -226,8 +226,8 @@ enum Forget {
 struct Running {
     number: u64,
     client: u64,
-    /// Whether it was spoken into the microphone, so that its questions are answered there, too.
-    by_voice: bool,
+    /// Whether the person is at the desktop, where its questions are answered by speaking, too.
+    at_desktop: bool,
     task: JoinHandle<()>,
 }
 
@@ -369,7 +369,7 @@ impl Daemon {
         let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));
         let events = self.events.clone();
         let (signals, happenings) = mpsc::unbounded_channel();
-        let by_voice = asking.speech.is_some();
+        let at_desktop = asking.notify;
         let mut front = BusFront {
             signals,
             questions: Arc::clone(&self.questions),
@@ -415,7 +415,7 @@ impl Daemon {
         self.running = Some(Running {
             number,
             client,
-            by_voice,
+            at_desktop,
             task,
         });
     }

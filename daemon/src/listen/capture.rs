@@ -43,7 +43,10 @@ pub enum Block {
 /// # Errors
 /// When there is none; says which there are.
 pub fn find(wanted: &str) -> anyhow::Result<Microphone> {
-    let ways = ways();
+    let (ways, unreached) = ways();
+    if let (true, Some(error)) = (ways.is_empty(), unreached) {
+        return Err(error).context("The sound server cannot be reached");
+    }
     if wanted.is_empty() {
         let usual = ways.into_iter().find_map(|way| {
             // Where there is no microphone, PulseAudio offers what the speakers play.
@@ -166,17 +169,12 @@ fn idle() -> MutexGuard<'static, Option<(Host, String)>> {
 }
 
 impl Way {
-    fn to(id: HostId) -> Option<Way> {
-        match cpal::host_from_id(id) {
-            Ok(host) => Some(Way {
-                name: server_of(&host).unwrap_or_else(|| id.to_string()),
-                host: Some(host),
-            }),
-            Err(error) => {
-                tracing::info!(%error, "no sound");
-                None
-            }
-        }
+    fn to(id: HostId) -> Result<Way, cpal::Error> {
+        let host = cpal::host_from_id(id)?;
+        Ok(Way {
+            name: server_of(&host).unwrap_or_else(|| id.to_string()),
+            host: Some(host),
+        })
     }
 
     /// The one that was used before, if its server still answers.
@@ -210,26 +208,33 @@ impl Drop for Way {
     }
 }
 
-/// What leads to microphones here, the best first.
+/// What leads to microphones here, the best first, and why another does not.
 #[cfg(target_os = "linux")]
-fn ways() -> Vec<Way> {
-    let mut ways = Vec::new();
+fn ways() -> (Vec<Way>, Option<cpal::Error>) {
+    let (mut ways, mut unreached) = (Vec::new(), None);
+    let mut add = |way: Result<Way, cpal::Error>| match way {
+        Ok(way) => ways.push(way),
+        Err(error) => unreached = Some(error),
+    };
     if cpal::available_hosts().contains(&HostId::PulseAudio) {
-        ways.extend(Way::known().or_else(|| Way::to(HostId::PulseAudio)));
+        add(Way::known().map_or_else(|| Way::to(HostId::PulseAudio), Ok));
     }
     // Without a card and without a server somewhere else ALSA only complains on stderr.
     let cards = std::fs::read_to_string("/proc/asound/cards").unwrap_or_default();
     let card = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let elsewhere = |address: std::ffi::OsString| !address.to_string_lossy().starts_with("unix:");
     if cards.lines().any(card) || std::env::var_os("PULSE_SERVER").is_some_and(elsewhere) {
-        ways.extend(Way::to(HostId::Alsa));
+        add(Way::to(HostId::Alsa));
     }
-    ways
+    (ways, unreached)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ways() -> Vec<Way> {
-    Way::to(cpal::default_host().id()).into_iter().collect()
+fn ways() -> (Vec<Way>, Option<cpal::Error>) {
+    match Way::to(cpal::default_host().id()) {
+        Ok(way) => (vec![way], None),
+        Err(error) => (Vec::new(), Some(error)),
+    }
 }
 
 #[cfg(target_os = "linux")]

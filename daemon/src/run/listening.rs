@@ -107,7 +107,7 @@ impl Daemon {
         let question = self
             .running
             .as_ref()
-            .filter(|running| running.by_voice)
+            .filter(|running| running.at_desktop)
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         let interrupted = self.running.take_if(|_| question.is_none());
         let (listening, heard) = Listening::begin(&self.parts.listen, style);
