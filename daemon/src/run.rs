@@ -83,6 +83,11 @@ pub enum Event {
     },
     /// Push to talk.
     Push(Box<Push>),
+    /// The microphone of a listening is open.
+    Opened {
+        /// Which.
+        number: u64,
+    },
     /// A listening came to its end.
     Listened {
         /// Which.
@@ -90,8 +95,20 @@ pub enum Event {
         /// What came of it.
         heard: Heard,
     },
-    /// Something to say on the desktop.
-    Mention(String),
+    /// What came of an answer that was spoken.
+    Answered {
+        /// Who asked to be listened to.
+        client: u64,
+        /// `None` when it was neither yes nor no.
+        answer: Option<bool>,
+        /// Whether the question was still open.
+        counted: bool,
+    },
+    /// A turn that was spoken will not be answered.
+    Unanswered {
+        /// Who asked to be listened to.
+        client: u64,
+    },
     /// Forget the conversation.
     Forget,
     /// Take the last change back; told what it was, or why not.
@@ -186,6 +203,10 @@ pub struct Daemon {
     running: Option<Running>,
     /// The microphone, while it is open.
     open: Option<listening::Open>,
+    /// Listenings that were stopped and whose place another one took; their last words are on their way.
+    closing: Vec<listening::Open>,
+    /// When a key last toggled it.
+    toggled: Option<Instant>,
     /// How many turns have begun; the number of the last one.
     begun: u64,
     /// Loads the model at the start.
@@ -228,6 +249,7 @@ struct Running {
     client: u64,
     /// Whether the person is at the desktop, where its questions are answered by speaking, too.
     at_desktop: bool,
+    told: Arc<listening::Told>,
     task: JoinHandle<()>,
 }
 
@@ -248,6 +270,8 @@ impl Daemon {
             waiting: VecDeque::new(),
             running: None,
             open: None,
+            closing: Vec::new(),
+            toggled: None,
             begun: 0,
             preparing: None,
             warming: None,
@@ -287,8 +311,14 @@ impl Daemon {
                 } => drop(done.send(self.confirm(client, any, id, yes))),
                 Event::Question { client, any, tell } => drop(tell.send(self.question(client, any))),
                 Event::Push(push) => self.push(*push),
+                Event::Opened { number } => self.opened(number),
                 Event::Listened { number, heard } => self.listened(number, heard),
-                Event::Mention(text) => self.notices.desk().say(&text),
+                Event::Answered {
+                    client,
+                    answer,
+                    counted,
+                } => self.answer_heard(client, answer, counted),
+                Event::Unanswered { client } => self.unanswered(client),
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
@@ -308,6 +338,7 @@ impl Daemon {
         // Whoever asks from now on hears that the daemon is stopping.
         drop(inbox);
         self.open = None;
+        self.closing.clear();
         self.waiting.clear();
         let turn = self.running.take().map(|running| running.task);
         for task in [turn, self.preparing.take(), self.warming.take(), Some(ringing)]
@@ -345,7 +376,7 @@ impl Daemon {
     }
 
     fn ask(&mut self, asking: Asking) {
-        if self.running.is_none() {
+        if self.running.is_none() && !self.listens() {
             self.begin(asking);
         } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back(asking);
@@ -369,12 +400,13 @@ impl Daemon {
         let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));
         let events = self.events.clone();
         let (signals, happenings) = mpsc::unbounded_channel();
-        let at_desktop = asking.notify;
+        let (at_desktop, told) = (asking.notify, Arc::<listening::Told>::default());
         let mut front = BusFront {
             signals,
             questions: Arc::clone(&self.questions),
             state: Arc::clone(&self.state),
             entered: (client, self.events.clone()),
+            told: Arc::clone(&told),
             yes: asking.yes,
             interactive: asking.interactive,
             desktop: asking.notify.then(|| self.desktop()),
@@ -416,6 +448,7 @@ impl Daemon {
             number,
             client,
             at_desktop,
+            told,
             task,
         });
     }
@@ -451,12 +484,12 @@ impl Daemon {
         let before = std::mem::replace(&mut self.state, Arc::new(StdMutex::new(State::Idle)));
         // A turn that was stopped does not say so itself.
         if *lock(&before) != State::Idle {
-            let state = self.resting();
-            self.tell(&Happening::State { state }, None);
+            self.rest();
         }
         self.no_question();
-        if let Some(asking) = self.waiting.pop_front() {
-            return self.begin(asking);
+        self.go_on();
+        if self.running.is_some() {
+            return;
         }
         let (room, events, number) = (Arc::clone(&self.room), self.events.clone(), self.begun);
         let warming = tokio::spawn(async move {
@@ -480,7 +513,7 @@ impl Daemon {
         let waiting = self.waiting.len();
         self.waiting.retain(|asking| asking.client != client);
         let withdrawn = self.waiting.len() < waiting;
-        let meant = |running: &mut Running| running.client == client || !withdrawn;
+        let meant = |running: &mut Running| (running.client == client || !withdrawn) && running.told.stop();
         if let Some(Running { task, .. }) = self.running.take_if(meant) {
             task.abort();
             tokio::spawn(async move {
@@ -489,7 +522,7 @@ impl Daemon {
                 let _ = done.send(());
             });
             self.next();
-        } else if !withdrawn {
+        } else if !withdrawn && self.running.as_ref().is_none_or(|r| r.client != client) {
             self.close();
         }
     }
@@ -570,13 +603,10 @@ impl Daemon {
         }
     }
 
-    /// The client that asked knows where its turn is; the others are told, unless the turn was stopped meanwhile.
+    /// The client that asked knows where its turn is; the others are told, unless the turn was stopped meanwhile. That
+    /// the microphone is open they know, and nothing is more important.
     fn entered(&self, client: u64, state: State) {
-        if self.running.as_ref().is_some_and(|r| r.client == client) {
-            let state = match state {
-                State::Idle => self.resting(),
-                state => state,
-            };
+        if self.open.is_none() && self.running.as_ref().is_some_and(|r| r.client == client) {
             self.tell(&Happening::State { state }, Some(client));
         }
     }
@@ -604,13 +634,8 @@ impl Daemon {
         if *lock(&self.forget) == Some(Forget::All) {
             self.loaded.clear();
         }
-        let turn = *lock(&self.state);
-        let state = match turn {
-            State::Idle | State::Confirming if self.open.is_some() => State::Listening,
-            turn => turn,
-        };
         let status = Status {
-            state: state.name().to_owned(),
+            state: self.shown().name().to_owned(),
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
             waiting: self.waiting.len(),

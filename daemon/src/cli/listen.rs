@@ -4,6 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
+use tokio::signal::unix::{SignalKind, signal};
 use zbus::MessageStream;
 
 use super::say;
@@ -29,6 +30,7 @@ pub async fn run(action: Action, wait: bool, verbose: bool) -> anyhow::Result<Ex
         return Ok(ExitCode::FAILURE);
     };
     // Before the call, so that nothing is missed.
+    let mut interrupts = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
     let mut signals = MessageStream::from(&connection);
     let call = async { Tiro1Proxy::new(&connection).await?.listen(action.name()).await };
     let state = tokio::time::timeout(PATIENCE, call)
@@ -40,7 +42,20 @@ pub async fn run(action: Action, wait: bool, verbose: bool) -> anyhow::Result<Ex
     if !wait || state != State::Listening.name() {
         return Ok(ExitCode::SUCCESS);
     }
-    while let Some(message) = signals.next().await {
+    let (mut open, mut taken) = (false, false);
+    loop {
+        let message = tokio::select! {
+            message = signals.next() => message,
+            _ = interrupts.recv() => {
+                // The microphone must not stay open for somebody who is gone.
+                let call = async { Tiro1Proxy::new(&connection).await?.listen(Action::Cancel.name()).await };
+                tokio::time::timeout(PATIENCE, call)
+                    .await
+                    .context("the daemon does not answer")??;
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let message = message.context("the daemon went away")?;
         let message = message.context("the daemon went away")?;
         let Some(happening) = bus::happening(&message) else {
             continue;
@@ -55,10 +70,16 @@ pub async fn run(action: Action, wait: bool, verbose: bool) -> anyhow::Result<Ex
             }
             Happening::Noticed { text } => say_aside(&text),
             Happening::Asked { question, .. } => say_aside(&ask_aloud(&question)),
+            // What was said is taken, and there will be an answer. What the states tell from now on may be of others.
+            Happening::State {
+                state: State::Transcribing,
+            } if open => taken = true,
+            Happening::State {
+                state: State::Listening,
+            } => open = true,
             // It was cancelled, or nobody spoke, or the microphone is gone.
-            Happening::State { state: State::Idle } => return Ok(ExitCode::FAILURE),
+            Happening::State { .. } if open && !taken => return Ok(ExitCode::FAILURE),
             _ => {}
         }
     }
-    anyhow::bail!("the daemon went away")
 }

@@ -59,6 +59,30 @@ pub enum Heard {
     Failed(String),
 }
 
+/// What a listening leaves behind.
+enum Left {
+    /// Sound, in which there may be somebody.
+    Sound(Vec<f32>),
+    /// Nothing to look through.
+    Nothing(Heard),
+}
+
+/// A microphone that has opened.
+pub struct Hearing(oneshot::Receiver<Left>);
+
+impl Hearing {
+    /// What came of it, always.
+    pub async fn heard(self) -> Heard {
+        match self.0.await {
+            Ok(Left::Sound(samples)) => tokio::task::spawn_blocking(move || judge(samples))
+                .await
+                .unwrap_or_else(|_| Heard::Failed(LOST.to_owned())),
+            Ok(Left::Nothing(heard)) => heard,
+            Err(_) => Heard::Failed(LOST.to_owned()),
+        }
+    }
+}
+
 /// A listening that goes on. Dropping it discards what was heard.
 pub struct Listening {
     wish: Arc<AtomicU8>,
@@ -92,11 +116,14 @@ const LOST: &str = "The microphone went away while I listened.";
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 impl Listening {
-    /// Begins to listen; the future says what came of it, always.
+    /// Begins to listen; the future ends when the microphone is open, or says why it is not.
     pub fn begin(
         settings: &Settings,
         style: Style,
-    ) -> (Listening, impl Future<Output = Heard> + Send + use<>) {
+    ) -> (
+        Listening,
+        impl Future<Output = Result<Hearing, Heard>> + Send + use<>,
+    ) {
         let wish = Arc::new(AtomicU8::new(GO_ON));
         let (open, opened) = oneshot::channel();
         let (tell, told) = oneshot::channel();
@@ -117,19 +144,23 @@ impl Listening {
                 })
         });
         let wishes = Arc::clone(&wish);
-        let heard = async move {
+        let hearing = Hearing(told);
+        let opening = async move {
             match started {
-                None => return Heard::Failed(NO_ANSWER.to_owned()),
-                Some(Err(error)) => return Heard::Failed(format!("I cannot listen: {error}.")),
+                None => return Err(Heard::Failed(NO_ANSWER.to_owned())),
+                Some(Err(error)) => return Err(Heard::Failed(format!("I cannot listen: {error}."))),
                 Some(Ok(_)) => {}
             }
-            if tokio::time::timeout(OPENING, opened).await.is_err() {
-                wishes.store(DISCARD, Ordering::Release);
-                return Heard::Failed(NO_ANSWER.to_owned());
+            match tokio::time::timeout(OPENING, opened).await {
+                Ok(Ok(())) => Ok(hearing),
+                Ok(Err(_)) => Err(hearing.heard().await),
+                Err(_) => {
+                    wishes.store(DISCARD, Ordering::Release);
+                    Err(Heard::Failed(NO_ANSWER.to_owned()))
+                }
             }
-            told.await.unwrap_or_else(|_| Heard::Failed(LOST.to_owned()))
         };
-        (Listening { wish }, heard)
+        (Listening { wish }, opening)
     }
 
     /// The person has finished: what was said so far counts.
@@ -163,13 +194,14 @@ impl Drop for Held {
     }
 }
 
-/// The whole of one listening; what came of it is told before the microphone is closed, which may take for ever.
+/// The whole of one listening. What it leaves is told before the microphone is closed, which may take for ever, and is
+/// looked through elsewhere, so that the microphone is closed at once.
 fn listen(
     device: &str,
     rules: Rules,
     wish: &AtomicU8,
     opened: oneshot::Sender<()>,
-    tell: oneshot::Sender<Heard>,
+    tell: oneshot::Sender<Left>,
 ) {
     let (send, blocks) = sync_channel(BLOCKS);
     let began = Instant::now();
@@ -179,23 +211,23 @@ fn listen(
         Err(error) => {
             tracing::warn!("no microphone");
             tracing::debug!(error = format!("{error:#}"), "no microphone");
-            let _ = tell.send(Heard::Failed(sentence(&error)));
+            let _ = tell.send(Left::Nothing(Heard::Failed(sentence(&error))));
             return;
         }
     };
     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone is open");
     let _ = opened.send(());
-    let heard = follow(&blocks, microphone.rate(), rules, wish).unwrap_or_else(|error| {
+    let left = follow(&blocks, microphone.rate(), rules, wish).unwrap_or_else(|error| {
         tracing::warn!(%error, "listening failed");
-        Heard::Failed(LOST.to_owned())
+        Left::Nothing(Heard::Failed(LOST.to_owned()))
     });
-    let _ = tell.send(heard);
+    let _ = tell.send(left);
     drop(stream);
     tracing::debug!("the microphone is closed");
 }
 
 /// Listens to an open microphone until the utterance is over.
-fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) -> anyhow::Result<Heard> {
+fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) -> anyhow::Result<Left> {
     let most = rules.longest.as_secs() as usize * SAMPLE_RATE as usize;
     let (mut resampler, mut ear) = (Resampler::new(rate)?, vad::Ear::default());
     let (mut endpointer, mut end) = (Endpointer::new(rules), None);
@@ -203,7 +235,7 @@ fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) ->
     let (mut last, mut stopped) = (Instant::now(), None::<Instant>);
     loop {
         match wish.load(Ordering::Acquire) {
-            DISCARD => return Ok(Heard::Discarded),
+            DISCARD => return Ok(Left::Nothing(Heard::Discarded)),
             STOP if stopped.is_none() => stopped = Some(Instant::now()),
             _ => {}
         }
@@ -221,24 +253,33 @@ fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) ->
             }
             Ok(Block::Lost(why)) => {
                 tracing::warn!(why, "the microphone went away");
-                return Ok(Heard::Failed(LOST.to_owned()));
+                return failed(LOST);
             }
-            Err(RecvTimeoutError::Disconnected) => return Ok(Heard::Failed(LOST.to_owned())),
+            Err(RecvTimeoutError::Disconnected) => return failed(LOST),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if stopped.is_some_and(|s| s.elapsed() > LONG_TAIL) {
             break;
         }
         if last.elapsed() > SILENT {
-            return Ok(Heard::Failed(NO_SOUND.to_owned()));
+            return failed(NO_SOUND);
         }
     }
     resampler.finish(&mut samples)?;
     samples.truncate(most);
-    Ok(match vad::speech(&samples) {
+    Ok(Left::Sound(samples))
+}
+
+fn failed(why: &str) -> anyhow::Result<Left> {
+    Ok(Left::Nothing(Heard::Failed(why.to_owned())))
+}
+
+/// Whether somebody spoke.
+fn judge(samples: Vec<f32>) -> Heard {
+    match vad::speech(&samples) {
         Some(_) => Heard::Speech(Speech { samples }),
         None => Heard::Nobody,
-    })
+    }
 }
 
 /// What the person is told: our own words, and what the system said behind them.
@@ -272,7 +313,10 @@ mod tests {
             send.try_send(block).unwrap();
         }
         let _still_open = open.then_some(send);
-        follow(&receive, SAMPLE_RATE, rules, &AtomicU8::new(wish)).unwrap()
+        match follow(&receive, SAMPLE_RATE, rules, &AtomicU8::new(wish)).unwrap() {
+            Left::Sound(samples) => judge(samples),
+            Left::Nothing(heard) => heard,
+        }
     }
 
     fn silence(seconds: usize) -> Vec<Block> {

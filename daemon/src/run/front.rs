@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
-use super::desktop_front::DesktopFront;
+use super::{desktop_front::DesktopFront, listening::Told};
 use crate::{
     consent::Question,
     reply::{Confirmation, Front, Happening, State},
@@ -22,6 +22,8 @@ pub struct BusFront {
     pub state: Arc<Mutex<State>>,
     /// Who asked, and the loop that tells the others where the turn is.
     pub entered: (u64, mpsc::Sender<Event>),
+    /// Whether the answer was told.
+    pub told: Arc<Told>,
     /// Every question is answered with yes.
     pub yes: bool,
     /// The client answers questions.
@@ -73,6 +75,9 @@ impl Questions {
 #[async_trait]
 impl Front for BusFront {
     fn show(&mut self, happening: &Happening) {
+        if matches!(happening, Happening::Replied { .. }) && !self.told.tell() {
+            return;
+        }
         if let Happening::State { state } = happening {
             *lock(&self.state) = *state;
             let (client, events) = &self.entered;

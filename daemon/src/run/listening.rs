@@ -1,13 +1,19 @@
 //! Push to talk in the loop: the microphone opens and closes, what was said becomes a turn or answers a question.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use clap::ValueEnum;
 use models::stt::Stt;
 use prompts::words;
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use super::{Asking, Daemon, Event, Source, front::lock};
+use super::{Asking, Daemon, Event, MAX_WAITING, Running, Source, front::lock};
 use crate::{
     bus::Client,
     listen::{
@@ -61,7 +67,7 @@ pub struct Push {
     pub tell: oneshot::Sender<State>,
 }
 
-/// A microphone that is open, or about to be.
+/// A microphone that is open, or about to be, or has just been.
 pub(super) struct Open {
     number: u64,
     listening: Listening,
@@ -69,34 +75,76 @@ pub(super) struct Open {
     connection: Option<Client>,
     /// The question that what is said answers.
     question: Option<u64>,
+    /// The turn that ends as soon as the microphone is open.
+    interrupts: Option<u64>,
+    /// Whether the person has finished.
+    stopped: bool,
     /// Waits for what comes of it.
     waiting: JoinHandle<()>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.waiting.abort();
+    }
+}
+
+/// Whether a turn was stopped before its answer was told; settled once. Whoever was told the answer is not told that
+/// there is none: such a turn is left to its end, which is near.
+#[derive(Default)]
+pub(super) struct Told(OnceLock<bool>);
+
+impl Told {
+    /// The answer is there. Whether it is told.
+    pub(super) fn tell(&self) -> bool {
+        *self.0.get_or_init(|| true)
+    }
+
+    /// Somebody wants the turn to stop. Whether it does.
+    pub(super) fn stop(&self) -> bool {
+        !self.0.get_or_init(|| false)
+    }
 }
 
 /// Listenings so far.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
+/// A key that is held sends itself again, about 30 times a second; nobody taps twice so fast and means it.
+const BOUNCE: Duration = Duration::from_millis(300);
+
 /// Neither yes nor no.
 const UNCLEAR: &str = "Please answer yes or no.";
+/// The answer came when the turn that asked had ended, or somebody else had answered.
+const OVER: &str = "I heard your answer, but the question is over.";
+/// More than anybody can mean.
+const TOO_MANY: &str = "I have not finished what you asked for before. Please say that again later.";
 
 impl Daemon {
     /// Push to talk.
     pub(super) fn push(&mut self, push: Push) {
-        let state = match (push.action, &self.open) {
-            (Action::Start, Some(_)) => State::Listening,
-            (Action::Stop | Action::Toggle, Some(open)) => {
-                open.listening.stop();
-                State::Transcribing
+        let again = push.action == Action::Toggle
+            && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
+        let state = match (push.action, &mut self.open) {
+            (Action::Start | Action::Toggle, Some(open))
+                if again || push.action == Action::Start && !open.stopped =>
+            {
+                // Should it wait for the end, it knows now that there is something to wait for.
+                let state = State::Listening;
+                self.tell_one(push.client, Happening::State { state });
+                state
             }
-            (Action::Start, None) => self.open(Style::Hold, push.client, push.connection),
-            (Action::Toggle, None) => self.open(Style::Tap, push.client, push.connection),
-            (Action::Stop, None) => *lock(&self.state),
+            (Action::Toggle, None) if again => self.shown(),
+            (Action::Stop, Some(open)) => open.stop(),
+            (Action::Toggle, Some(open)) if !open.stopped => open.stop(),
+            (Action::Start, _) => self.open(Style::Hold, push.client, push.connection),
+            (Action::Toggle, _) => self.open(Style::Tap, push.client, push.connection),
+            (Action::Stop, None) => self.shown(),
             (Action::Cancel, _) => {
                 if !self.close() {
                     let (done, _) = oneshot::channel();
                     self.cancel(push.client, done);
                 }
-                *lock(&self.state)
+                self.shown()
             }
         };
         let _ = push.tell.send(state);
@@ -109,32 +157,33 @@ impl Daemon {
             .as_ref()
             .filter(|running| running.at_desktop)
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
-        let interrupted = self.running.take_if(|_| question.is_none());
-        let (listening, heard) = Listening::begin(&self.parts.listen, style);
-        let number = BEGUN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let running = self.running.as_ref().map(|running| running.number);
+        let (listening, opening) = Listening::begin(&self.parts.listen, style);
+        let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         let events = self.events.clone();
         let waiting = tokio::spawn(async move {
-            let heard = heard.await;
+            let heard = match opening.await {
+                Ok(hearing) => {
+                    let _ = events.send(Event::Opened { number }).await;
+                    hearing.heard().await
+                }
+                Err(heard) => heard,
+            };
             let _ = events.send(Event::Listened { number, heard }).await;
         });
+        // One that was stopped keeps what was said, and leaves its place.
+        self.closing.extend(self.open.take());
         self.open = Some(Open {
             number,
             listening,
             client,
             connection,
             question,
+            interrupts: running.filter(|_| question.is_none()),
+            stopped: false,
             waiting,
         });
-        self.tell(
-            &Happening::State {
-                state: State::Listening,
-            },
-            None,
-        );
-        if let Some(running) = interrupted {
-            running.task.abort();
-            self.next();
-        }
+        self.rest();
         // The recogniser loads while the person speaks.
         let stt = Arc::clone(&self.engines.stt);
         tokio::spawn(async move {
@@ -145,19 +194,37 @@ impl Daemon {
         State::Listening
     }
 
+    /// The microphone is open: now the person can speak, and the turn that this interrupts ends. Without a microphone
+    /// it would have ended for nothing.
+    pub(super) fn opened(&mut self, number: u64) {
+        let mut listenings = self.open.iter().chain(&self.closing);
+        let Some(open) = listenings.find(|open| open.number == number) else {
+            return;
+        };
+        let interrupts = open.interrupts;
+        let meant = |running: &mut Running| Some(running.number) == interrupts && running.told.stop();
+        if let Some(running) = self.running.take_if(meant) {
+            running.task.abort();
+            self.next();
+        }
+    }
+
     /// Closes the microphone and forgets what was said. Whether it was open.
     pub(super) fn close(&mut self) -> bool {
-        let Some(open) = self.open.take() else {
+        let (open, closing) = (self.open.take(), std::mem::take(&mut self.closing));
+        if open.is_none() && closing.is_empty() {
             return false;
-        };
-        open.waiting.abort();
+        }
         self.rest();
+        self.go_on();
         true
     }
 
     /// A listening came to its end.
     pub(super) fn listened(&mut self, number: u64, heard: Heard) {
-        let Some(open) = self.open.take_if(|open| open.number == number) else {
+        let open = self.open.take_if(|open| open.number == number);
+        let closing = || self.closing.extract_if(.., |open| open.number == number).next();
+        let Some(mut open) = open.or_else(closing) else {
             return;
         };
         if let Heard::Failed(_) = heard {
@@ -166,16 +233,21 @@ impl Daemon {
         } else {
             self.noticed(Source::Microphone, Vec::new());
         }
+        let client = open.client;
         match heard {
-            Heard::Speech(speech) => match open.question {
-                Some(id) => {
-                    self.rest();
-                    self.answered(id, speech);
+            Heard::Speech(speech) => {
+                // The others are told what goes on; this one, that something comes of what was said.
+                let state = self.shown();
+                self.tell(&Happening::State { state }, Some(client));
+                let state = State::Transcribing;
+                self.tell_one(client, Happening::State { state });
+                match open.question {
+                    Some(id) => self.answered(id, speech, client),
+                    None => self.spoken(speech, client, open.connection.take()),
                 }
-                None => self.spoken(speech, open.client, open.connection),
-            },
+            }
             Heard::Nobody => {
-                self.mention(words::nothing_heard(), open.client);
+                self.mention(words::nothing_heard(), client);
                 self.rest();
             }
             Heard::Failed(why) => {
@@ -184,13 +256,24 @@ impl Daemon {
             }
             Heard::Discarded => self.rest(),
         }
+        self.go_on();
     }
 
-    /// What was said becomes a turn. It belongs to the person, who may have asked for it with a key: it is told by a
-    /// notification, and to the client that asked, should it still be there.
+    /// What was said becomes a turn, before all that was typed. It belongs to the person, who may have asked for it with
+    /// a key: it is told by a notification, and to the client that asked, should it still be there.
     fn spoken(&mut self, speech: Speech, client: u64, connection: Option<Client>) {
-        let (reply, _) = oneshot::channel();
-        self.ask(Asking {
+        let before = self.waiting.iter().take_while(|a| a.speech.is_some()).count();
+        if before >= MAX_WAITING {
+            return self.answer(TOO_MANY.to_owned(), client);
+        }
+        let (reply, replied) = oneshot::channel();
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            if !matches!(replied.await, Ok(Ok(_))) {
+                let _ = events.send(Event::Unanswered { client }).await;
+            }
+        });
+        let asking = Asking {
             text: String::new(),
             wav: None,
             speech: Some(speech),
@@ -201,49 +284,115 @@ impl Daemon {
             client,
             connection,
             reply,
-        });
+        };
+        self.waiting.insert(before, asking);
     }
 
     /// What was said answers a question, should it be yes or no.
-    fn answered(&self, id: u64, speech: Speech) {
+    fn answered(&self, id: u64, speech: Speech, client: u64) {
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let (questions, events) = (Arc::clone(&self.questions), self.events.clone());
         tokio::spawn(async move {
-            match yes_or_no_spoken(&*stt, &limits, &speech).await {
-                Some(yes) => _ = lock(&questions).answer(id, yes),
-                // The question stays, until its time is over.
-                None => _ = events.send(Event::Mention(UNCLEAR.to_owned())).await,
-            }
+            let answer = yes_or_no_spoken(&*stt, &limits, &speech).await;
+            let counted = answer.is_some_and(|yes| lock(&questions).answer(id, yes));
+            let answered = Event::Answered {
+                client,
+                answer,
+                counted,
+            };
+            let _ = events.send(answered).await;
         });
+    }
+
+    /// What came of an answer that was spoken. One that counted shows in what is done; the client that waits is told
+    /// how it was understood.
+    pub(super) fn answer_heard(&mut self, client: u64, answer: Option<bool>, counted: bool) {
+        let text = match (answer, counted) {
+            (Some(yes), true) => {
+                let text = if yes { "You said yes." } else { "You said no." };
+                return self.tell_one(
+                    client,
+                    Happening::Replied {
+                        text: text.to_owned(),
+                    },
+                );
+            }
+            (Some(_), false) => OVER,
+            // The question stays, until its time is over.
+            (None, _) => UNCLEAR,
+        };
+        self.answer(text.to_owned(), client);
+    }
+
+    /// What was said will not be answered, because somebody stopped the turn: the client that waits is told.
+    pub(super) fn unanswered(&mut self, client: u64) {
+        let text = words::cancelled();
+        self.tell_one(client, Happening::Replied { text });
+    }
+
+    /// All that is said to what was spoken: on the desktop, and to the client that asked.
+    fn answer(&mut self, text: String, client: u64) {
+        self.notices.desk().say(&text);
+        self.tell_one(client, Happening::Replied { text });
     }
 
     /// Something that is over as soon as it is said: on the desktop, and to the client that asked.
     fn mention(&mut self, text: String, client: u64) {
         self.notices.desk().say(&text);
+        self.tell_one(client, Happening::Noticed { text });
+    }
+
+    fn tell_one(&self, client: u64, happening: Happening) {
         if let Some(signals) = self.clients.get(&client) {
-            let _ = signals.try_send(Happening::Noticed { text });
+            let _ = signals.try_send(happening);
         }
     }
 
-    /// Nobody listens any more: everybody is told what goes on instead.
-    fn rest(&self) {
-        let state = *lock(&self.state);
+    /// Everybody is told what goes on, where that may be something else than before.
+    pub(super) fn rest(&self) {
+        let state = self.shown();
         self.tell(&Happening::State { state }, None);
     }
 
-    /// A question is over with its turn, and nobody need answer it any more.
-    pub(super) fn no_question(&mut self) {
-        if self.open.as_ref().is_some_and(|open| open.question.is_some()) {
-            self.close();
+    /// Begins what waits, when nothing else goes on.
+    pub(super) fn go_on(&mut self) {
+        if self.running.is_none()
+            && !self.listens()
+            && let Some(asking) = self.waiting.pop_front()
+        {
+            self.begin(asking);
         }
     }
 
-    /// What goes on when no turn does.
-    pub(super) fn resting(&self) -> State {
+    /// A question is over with its turn, and nobody need answer it any more. Who has answered already is told so.
+    pub(super) fn no_question(&mut self) {
+        if let Some(open) = self.open.take_if(|open| open.question.is_some() && !open.stopped) {
+            drop(open);
+            self.rest();
+        }
+    }
+
+    /// Whether somebody may be saying what is to be done next: nothing begins meanwhile.
+    pub(super) fn listens(&self) -> bool {
+        let mut listenings = self.open.iter().chain(&self.closing);
+        listenings.any(|open| open.question.is_none())
+    }
+
+    /// What goes on; that the microphone is open comes before all else.
+    pub(super) fn shown(&self) -> State {
         match self.open {
             Some(_) => State::Listening,
-            None => State::Idle,
+            None => *lock(&self.state),
         }
+    }
+}
+
+impl Open {
+    /// The person has finished.
+    fn stop(&mut self) -> State {
+        self.stopped = true;
+        self.listening.stop();
+        State::Transcribing
     }
 }
 
@@ -254,5 +403,18 @@ async fn yes_or_no_spoken(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Op
             tracing::warn!(%error, "an answer was not understood");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_stopped_or_its_answer_is_told_but_never_both() {
+        let told = Told::default();
+        assert!(told.tell() && !told.stop() && told.tell());
+        let stopped = Told::default();
+        assert!(stopped.stop() && !stopped.tell() && stopped.stop());
     }
 }
