@@ -59,9 +59,22 @@ struct Caller {
     /// Which client; counts up over the socket and the bus.
     id: u64,
     client: Client,
-    /// Whether it may see and answer what another client is asked. Who reaches the socket has the person's own files
-    /// before it; on the bus there are also programs that are kept away from those.
-    any: bool,
+    /// Whether it stands for the person: it reached the socket, so it has the person's own files before it. On the bus
+    /// there are also programs that are kept away from those. They may ask, but consent to nothing, take nothing back,
+    /// name no file and open no microphone.
+    trusted: bool,
+}
+
+impl Caller {
+    /// Refuses what only the person may do.
+    fn for_the_person(self, what: &str) -> fdo::Result<Caller> {
+        match self.trusted {
+            true => Ok(self),
+            false => Err(fdo::Error::AccessDenied(format!(
+                "{what} is not for programs on the session bus; use Tiro's socket, as the program `tiro` does"
+            ))),
+        }
+    }
 }
 
 /// Who can call over a connection.
@@ -87,10 +100,10 @@ struct Tiro1 {
     )
 )]
 impl Tiro1 {
-    /// Runs one turn. Options: `wav` (s, path of a recording instead of the text), `yes` (b, confirm everything),
-    /// `interactive` (b, the client shows questions and answers them), `notify` (b, questions, the answer and a way to undo are
-    /// shown on the desktop; without both a question ends the turn),
-    /// `now` (s, pins the clock of this turn). Returns the report of the turn as JSON.
+    /// Runs one turn. Options: `notify` (b, questions, the answer and a way to undo are shown on the desktop), and on the
+    /// socket only `wav` (s, path of a recording instead of the text), `yes` (b, confirm everything), `interactive` (b, the
+    /// client shows questions and answers them) and `now` (s, pins the clock of this turn). Without `interactive` and
+    /// `notify` a question ends the turn. Returns the report of the turn as JSON.
     async fn ask(
         &self,
         text: String,
@@ -112,28 +125,23 @@ impl Tiro1 {
         }
     }
 
-    /// Push to talk: `start`, `stop`, `toggle` or `cancel`. Returns at once with the state that this leads to. Signals of
-    /// the turn go to the caller while it is there; the turn goes on without it.
+    /// Push to talk: `start`, `stop`, `toggle` or `cancel`; on the socket only. Returns at once with the state that this
+    /// leads to. Signals of the turn go to the caller while it is there; the turn goes on without it.
     async fn listen(
         &self,
         action: &str,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
-        let caller = self.caller(&header, connection).await?;
+        let caller = self.caller(&header, connection).await?.for_the_person("Listen")?;
         let action = Action::named(action).ok_or_else(|| {
             fdo::Error::InvalidArgs("Listen takes start, stop, toggle or cancel".to_owned())
         })?;
         let (tell, told) = oneshot::channel();
-        // Who is kept away from the person's files must not hear what they say, nor answer for them.
-        let (client, connection) = match caller.any {
-            true => (caller.id, Some(caller.client)),
-            false => (0, None),
-        };
         let push = Push {
             action,
-            client,
-            connection,
+            client: caller.id,
+            connection: Some(caller.client),
             tell,
         };
         self.send(Event::Push(Box::new(push))).await?;
@@ -143,23 +151,28 @@ impl Tiro1 {
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
-    /// Withdraws the caller's own requests, waiting or running; a caller without any stops the turn that is running.
-    /// Returns whether a write had begun; it is finished by then.
+    /// Withdraws the caller's own requests, waiting or running; a caller on the socket without any stops the turn that is
+    /// running, or the listening. Returns whether a write had begun; it is finished by then.
     async fn cancel(
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<bool> {
-        let client = self.caller(&header, connection).await?.id;
+        let Caller { id, trusted, .. } = self.caller(&header, connection).await?;
         let (done, cancelled) = oneshot::channel();
-        self.send(Event::Cancel { client, done }).await?;
+        self.send(Event::Cancel {
+            client: id,
+            any: trusted,
+            done,
+        })
+        .await?;
         // Fails when nothing was running or the daemon is stopping, and then nothing begins any more either.
         let _ = cancelled.await;
         Ok(finish_writes().await)
     }
 
-    /// Answers the question with this id, and returns whether it was the open one. The client that asked can answer, and
-    /// every client of the socket; nothing but the id of the question that is open counts.
+    /// Answers the question with this id, and returns whether it was the open one; on the socket only. Whoever asked for
+    /// the turn, nothing but the id of the question that is open counts.
     async fn confirm(
         &self,
         id: u64,
@@ -167,53 +180,50 @@ impl Tiro1 {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<bool> {
-        let Caller { id: client, any, .. } = self.caller(&header, connection).await?;
+        self.caller(&header, connection)
+            .await?
+            .for_the_person("Confirm")?;
         let (done, counted) = oneshot::channel();
-        self.send(Event::Confirm {
-            client,
-            any,
-            id,
-            yes,
-            done,
-        })
-        .await?;
+        self.send(Event::Confirm { id, yes, done }).await?;
         Ok(counted.await.unwrap_or(false))
     }
 
-    /// The question that is open as JSON, `{"id", "question": {"tool", "action", "because"}}`; `null` when there is none
-    /// that the caller may answer.
+    /// The question that is open as JSON, `{"id", "question": {"tool", "action", "because"}}`, or `null`; on the socket
+    /// only.
     async fn question(
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
-        let Caller { id: client, any, .. } = self.caller(&header, connection).await?;
+        self.caller(&header, connection)
+            .await?
+            .for_the_person("Question")?;
         let (tell, told) = oneshot::channel();
-        self.send(Event::Question { client, any, tell }).await?;
+        self.send(Event::Question(tell)).await?;
         told.await
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
-    /// Takes the last change back, and returns the sentence that says which it was.
+    /// Takes the last change back, and returns the sentence that says which it was; on the socket only.
     async fn undo(
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
-        self.caller(&header, connection).await?;
+        self.caller(&header, connection).await?.for_the_person("Undo")?;
         let (tell, told) = oneshot::channel();
         self.send(Event::Undo(tell)).await?;
         let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
         told.await.map_err(stopping)?.map_err(fdo::Error::Failed)
     }
 
-    /// Forgets the conversation.
+    /// Forgets the conversation; on the socket only.
     async fn forget(
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
-        self.caller(&header, connection).await?;
+        self.caller(&header, connection).await?.for_the_person("Forget")?;
         self.send(Event::Forget).await
     }
 
@@ -269,7 +279,7 @@ impl Tiro1 {
             Callers::One(client) => Ok(Caller {
                 id: *client,
                 client: Client::peer(connection.clone()),
-                any: true,
+                trusted: true,
             }),
             Callers::Many(guests) => guests.caller(header, connection).await,
         }
@@ -286,8 +296,11 @@ impl Tiro1 {
         &self,
         text: String,
         options: HashMap<String, OwnedVariant>,
-        caller: Caller,
+        mut caller: Caller,
     ) -> fdo::Result<(Asking, oneshot::Receiver<Result<String, String>>)> {
+        for key in options.keys().filter(|key| *key != "notify") {
+            caller = caller.for_the_person(&format!("the option {key} of Ask"))?;
+        }
         let (reply, answer) = oneshot::channel();
         let mut asking = Asking {
             text,

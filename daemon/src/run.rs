@@ -56,15 +56,13 @@ pub enum Event {
     Cancel {
         /// Which client.
         client: u64,
+        /// Whether it may stop what another one asked for.
+        any: bool,
         /// Told when it is so.
         done: oneshot::Sender<()>,
     },
     /// The person answered a question.
     Confirm {
-        /// Which client says so.
-        client: u64,
-        /// Whether it may answer what another client asked for.
-        any: bool,
         /// Which question.
         id: u64,
         /// The answer.
@@ -73,14 +71,7 @@ pub enum Event {
         done: oneshot::Sender<bool>,
     },
     /// A client wants to see the question that is open; told it with its id as JSON, or `null`.
-    Question {
-        /// Which client.
-        client: u64,
-        /// Whether it may see what another client asked for.
-        any: bool,
-        /// Told.
-        tell: oneshot::Sender<String>,
-    },
+    Question(oneshot::Sender<String>),
     /// Push to talk.
     Push(Box<Push>),
     /// The microphone of a listening is open.
@@ -301,15 +292,11 @@ impl Daemon {
             match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
-                Event::Cancel { client, done } => self.cancel(client, done),
-                Event::Confirm {
-                    client,
-                    any,
-                    id,
-                    yes,
-                    done,
-                } => drop(done.send(self.confirm(client, any, id, yes))),
-                Event::Question { client, any, tell } => drop(tell.send(self.question(client, any))),
+                Event::Cancel { client, any, done } => self.cancel(client, any, done),
+                Event::Confirm { id, yes, done } => {
+                    _ = done.send(lock(&self.questions).answer(id, yes));
+                }
+                Event::Question(tell) => drop(tell.send(self.question())),
                 Event::Push(push) => self.push(*push),
                 Event::Opened { number } => self.opened(number),
                 Event::Listened { number, heard } => self.listened(number, heard),
@@ -508,12 +495,14 @@ impl Daemon {
     }
 
     /// Withdraws what this client asked for. A client that asked for nothing, such as a key binding, means the turn
-    /// that is running.
-    fn cancel(&mut self, client: u64, done: oneshot::Sender<()>) {
+    /// that is running, if it may stop `any`.
+    fn cancel(&mut self, client: u64, any: bool, done: oneshot::Sender<()>) {
         let waiting = self.waiting.len();
         self.waiting.retain(|asking| asking.client != client);
         let withdrawn = self.waiting.len() < waiting;
-        let meant = |running: &mut Running| (running.client == client || !withdrawn) && running.told.stop();
+        let meant = |running: &mut Running| {
+            (running.client == client || (any && !withdrawn)) && running.told.stop()
+        };
         if let Some(Running { task, .. }) = self.running.take_if(meant) {
             task.abort();
             tokio::spawn(async move {
@@ -522,25 +511,16 @@ impl Daemon {
                 let _ = done.send(());
             });
             self.next();
-        } else if !withdrawn && self.running.as_ref().is_none_or(|r| r.client != client) {
+        } else if any && !withdrawn && self.running.as_ref().is_none_or(|r| r.client != client) {
             self.close();
         }
     }
 
-    /// A yes or no to the question with this id, from the client that asked or from one that may answer for all.
-    fn confirm(&self, client: u64, any: bool, id: u64, yes: bool) -> bool {
-        self.may_answer(client, any) && lock(&self.questions).answer(id, yes)
-    }
-
-    fn question(&self, client: u64, any: bool) -> String {
+    fn question(&self) -> String {
         let questions = lock(&self.questions);
-        let open = questions.open().filter(|_| self.may_answer(client, any));
+        let open = questions.open();
         let open = open.map(|(id, question)| serde_json::json!({"id": id, "question": question}));
         open.unwrap_or_default().to_string()
-    }
-
-    fn may_answer(&self, client: u64, any: bool) -> bool {
-        any || self.running.as_ref().is_some_and(|r| r.client == client)
     }
 
     /// The desktop, for turns that nobody watches.

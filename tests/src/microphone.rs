@@ -614,9 +614,9 @@ fn a_key_is_enough_to_ask_and_to_answer_what_is_asked_back() {
 }
 
 #[test]
-fn who_is_only_on_the_bus_can_make_it_listen_and_hears_no_word() {
+fn who_is_only_on_the_bus_cannot_make_it_listen_and_hears_no_word() {
     alone(
-        "who_is_only_on_the_bus_can_make_it_listen_and_hears_no_word",
+        "who_is_only_on_the_bus_cannot_make_it_listen_and_hears_no_word",
         async |folder, pulse| {
             let Some(command) = recording(COMMAND) else { return };
             let Some(session) = Bus::start(&folder) else {
@@ -629,8 +629,10 @@ fn who_is_only_on_the_bus_can_make_it_listen_and_hears_no_word() {
             arrives(&extension).await;
             let mut signals = MessageStream::from(&extension);
             let proxy = Tiro1Proxy::new(&extension).await.unwrap();
-            assert_eq!(proxy.listen("toggle").await.unwrap(), "listening");
-            pulse.until_recorders(1);
+            let refused = proxy.listen("toggle").await.unwrap_err().to_string();
+            assert!(refused.contains("socket"), "{refused}");
+            assert_eq!(talk.running.status().await.state, "idle");
+            talk.open("toggle", &pulse).await;
             pulse.speak(&command);
             talk.running
                 .until("done", |s| s.turns == 1 && s.state == "idle")

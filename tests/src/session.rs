@@ -6,18 +6,19 @@ use daemon::{
     agent::Ending,
     bus::{self, Tiro1Proxy},
     reply::Happening,
+    report::Report,
     status::Status,
 };
 use futures_util::{FutureExt as _, StreamExt as _};
 use models::scripted::{Reply, ScriptedLlm};
 use zbus::{
-    Connection, MatchRule, MessageStream,
-    fdo::{DBusProxy, IntrospectableProxy},
+    Connection, MatchRule, MessageStream, OwnedVariant, Variant,
+    fdo::{self, DBusProxy, IntrospectableProxy},
 };
 
 use crate::{
     chat::rang,
-    daemon_loop::{Running, ask, ask_with, asking_tools, call, note, question},
+    daemon_loop::{Running, ask, asking_tools, call, note},
     desktop::{Bus, PATIENCE},
     home::root,
     program::{Tiro, terminate},
@@ -26,6 +27,12 @@ use crate::{
 /// What the model writes when it is asked what is tomorrow.
 fn tomorrow() -> String {
     call("calendar.query", r#"{"when": "tomorrow"}"#)
+}
+
+/// One turn of a program on the bus, which pins no clock.
+async fn guest_asks(client: &Connection, text: &str) -> zbus::Result<Report> {
+    let json = Tiro1Proxy::new(client).await?.ask(text.into(), [].into()).await?;
+    Ok(serde_json::from_str(&json).unwrap())
 }
 
 /// Waits until the daemon has its name on the bus.
@@ -61,19 +68,16 @@ async fn the_bus_has_the_interface_of_the_socket_and_says_what_it_is() {
     assert_eq!(proxy.version().await.unwrap(), bus::VERSION);
     let status: Status = serde_json::from_str(&proxy.status().await.unwrap()).unwrap();
     assert_eq!((status.state.as_str(), status.pid), ("idle", std::process::id()));
-    let options = [(
-        "now".to_owned(),
-        zbus::Variant::from("2026-11-20T09:00[Europe/Berlin]"),
-    )];
-    let options = options.map(|(key, value)| (key, value.try_into().unwrap()));
-    let report = proxy.ask("what do I have tomorrow".into(), options.into()).await;
+    let report = proxy.ask("what do I have tomorrow".into(), [].into()).await;
     assert!(report.unwrap().contains("Dentist"));
 
     let object = IntrospectableProxy::builder(&client)
         .destination(bus::NAME)
         .path(bus::PATH);
     let xml = object.build().await.unwrap().introspect().await.unwrap();
-    for part in ["Ask", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status"] {
+    for part in [
+        "Ask", "Listen", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status",
+    ] {
         assert!(xml.contains(&format!("<method name=\"{part}\"")), "{part}: {xml}");
     }
     for part in ["StateChanged", "Heard", "Acting", "Replied", "Ringing", "Noticed"] {
@@ -105,7 +109,7 @@ async fn who_asked_is_told_all_who_called_is_told_states_and_who_never_called_he
         .await
         .unwrap();
 
-    let report = ask(&asks, "what do I have tomorrow").await.unwrap();
+    let report = guest_asks(&asks, "what do I have tomorrow").await.unwrap();
     assert_eq!(report.end, Ending::Done);
     running.happens(rang("Your tea timer is up.")).await;
 
@@ -138,34 +142,70 @@ async fn who_asked_is_told_all_who_called_is_told_states_and_who_never_called_he
     assert!(to_all.next().now_or_never().is_none());
 }
 
+/// Whether a guest was refused, by the error that says so.
+#[track_caller]
+fn refused<T: std::fmt::Debug>(what: &str, answer: fdo::Result<T>) {
+    let Err(fdo::Error::AccessDenied(says)) = answer else {
+        panic!("{what}: {answer:?}");
+    };
+    assert!(says.contains(what) && says.contains("socket"), "{what}: {says}");
+}
+
 #[tokio::test]
-async fn a_question_on_the_bus_is_answered_by_who_is_asked() {
-    let script = [note("milk")];
+async fn a_program_on_the_bus_consents_to_nothing_and_touches_what_is_its_own() {
+    let script = [
+        Reply::Hang("Once upon".into()),
+        Reply::Text(note("milk")),
+        Reply::Text(note("bread")),
+    ];
     let running = Running::start_with(ScriptedLlm::replies(script), asking_tools).await;
     let Some(bus) = Bus::start(running.home.path()) else {
         return;
     };
     let _attending = running.attend(&bus.address);
-    let (asks, other) = (bus.client().await, bus.client().await);
-    arrives(&other).await;
-    let (mine, foreign) = (
-        Tiro1Proxy::new(&asks).await.unwrap(),
-        Tiro1Proxy::new(&other).await.unwrap(),
+    let (person, guest) = (running.client().await, bus.client().await);
+    arrives(&guest).await;
+    let (mine, theirs) = (
+        Tiro1Proxy::new(&person).await.unwrap(),
+        Tiro1Proxy::new(&guest).await.unwrap(),
     );
-    let mut signals = MessageStream::from(&asks);
-    let asking = asks.clone();
-    let asked = tokio::spawn(async move { ask_with(&asking, "note milk", &["interactive"]).await });
-    let id = question(&mut signals).await;
-    assert_eq!(
-        foreign.question().await.unwrap(),
-        "null",
-        "it is not theirs to see"
-    );
-    assert!(!foreign.confirm(id, true).await.unwrap());
-    running.until("asking on", |s| s.state == "confirming").await;
-    assert!(mine.question().await.unwrap().contains("milk"));
-    assert!(mine.confirm(id, true).await.unwrap());
-    assert_eq!(asked.await.unwrap().unwrap().calls[0].status, "ok");
+    let before = running.home.files();
+    let text = |key: &str, value: &str| (key.to_owned(), Variant::from(value).try_into().unwrap());
+    let flag = |key: &str| (key.to_owned(), OwnedVariant::from(true));
+    for (what, option) in [
+        ("yes", flag("yes")),
+        ("interactive", flag("interactive")),
+        ("wav", text("wav", "/etc/passwd")),
+        ("now", text("now", "2026-11-20T09:00[Europe/Berlin]")),
+    ] {
+        refused(what, theirs.ask("note milk".into(), [option].into()).await);
+    }
+    refused("Listen", theirs.listen("toggle").await);
+    refused("Confirm", theirs.confirm(1, true).await);
+    refused("Question", theirs.question().await);
+    refused("Undo", theirs.undo().await);
+    refused("Forget", theirs.forget().await);
+
+    // The turn of the person goes on, whatever a guest cancels.
+    let asking = person.clone();
+    let story = tokio::spawn(async move { ask(&asking, "tell me a story").await });
+    running.until("busy", |s| s.state == "thinking").await;
+    theirs.cancel().await.unwrap();
+    let asking = guest.clone();
+    let own = tokio::spawn(async move { guest_asks(&asking, "note milk").await });
+    running.until("waiting", |s| s.waiting == 1).await;
+    theirs.cancel().await.unwrap();
+    assert!(own.await.unwrap().is_err(), "its own is withdrawn");
+    let status = running.status().await;
+    assert_eq!((status.state.as_str(), status.waiting), ("thinking", 0));
+    assert!(!story.is_finished());
+    mine.cancel().await.unwrap();
+    assert!(story.await.unwrap().is_err());
+
+    // Nobody is there whom its question could be put to.
+    let report = guest_asks(&guest, "note milk").await.unwrap();
+    assert_eq!(report.calls[0].status, "unconfirmed");
+    assert_eq!(running.home.files(), before);
 }
 
 #[tokio::test]
@@ -178,12 +218,12 @@ async fn a_bus_that_dies_ends_no_turn_and_a_new_one_is_found() {
     let _attending = running.attend(&bus.address);
     let client = bus.client().await;
     arrives(&client).await;
-    let story = tokio::spawn(async move { ask(&client, "tell me a story").await });
+    let story = tokio::spawn(async move { guest_asks(&client, "tell me a story").await });
     running.until("busy", |s| s.state == "thinking").await;
     bus.kill();
     assert!(story.await.unwrap().is_err(), "nobody can answer over it");
     // The model hangs, and its turn comes to its end all the same.
-    running.until("over", |s| s.state == "idle").await;
+    running.until("over", |s| s.state == "idle" && s.turns == 1).await;
     let socket = running.client().await;
     assert!(
         ask(&socket, "what do I have tomorrow")
@@ -205,11 +245,20 @@ async fn a_name_that_is_taken_leaves_the_socket_and_is_taken_over_when_it_is_fre
     };
     let first = bus.client().await;
     first.request_name(bus::NAME).await.unwrap();
-    let attending = running.attend(&bus.address);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!attending.is_finished());
-    assert_eq!(running.status().await.state, "idle");
     let watch = DBusProxy::new(&first).await.unwrap();
+    let mut changes = watch.receive_name_owner_changed().await.unwrap();
+    let attending = running.attend(&bus.address);
+    // It came, and went again without the name.
+    let went = async {
+        while let Some(change) = changes.next().await {
+            let change = change.args().unwrap();
+            if change.name.starts_with(':') && change.new_owner.is_none() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, went).await.expect("it tries");
+    assert_eq!(running.status().await.state, "idle");
     let owner = async || watch.get_name_owner(bus::NAME.try_into().unwrap()).await.unwrap();
     assert_eq!(Some(&owner().await), first.unique_name());
     first.release_name(bus::NAME).await.unwrap();

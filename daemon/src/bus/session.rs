@@ -1,7 +1,9 @@
 //! `org.tiro.Tiro1` on the session bus, beside the socket: who calls there, and what happens when the bus goes.
 //!
 //! Everybody on a bus shares one connection, so each call names its caller. A unique name becomes a client with its first
-//! call and leaves with its owner. What a client is told goes to it alone: a broadcast would tell the whole bus.
+//! call and leaves with its owner. What a client is told goes to it alone: a broadcast would tell the whole bus. Who is
+//! here may be a program that is kept away from the person's files, so it is a guest: it may ask, and a question of its
+//! turn is answered by the person, on the desktop.
 
 use std::{
     collections::HashMap,
@@ -165,7 +167,7 @@ impl Guests {
         Ok(Caller {
             id,
             client,
-            any: false,
+            trusted: false,
         })
     }
 

@@ -142,7 +142,7 @@ impl Daemon {
             (Action::Cancel, _) => {
                 if !self.close() {
                     let (done, _) = oneshot::channel();
-                    self.cancel(push.client, done);
+                    self.cancel(push.client, true, done);
                 }
                 self.shown()
             }
