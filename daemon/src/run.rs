@@ -397,6 +397,7 @@ impl Daemon {
             yes: asking.yes,
             interactive: asking.interactive,
             desktop: asking.notify.then(|| self.desktop()),
+            by_voice: asking.speech.is_some(),
         };
         let desktop = front.desktop.clone();
         let task = tokio::spawn(async move {

@@ -19,6 +19,7 @@ use daemon::{
     paths::Paths,
     report::Report,
     room::Clock,
+    run::Event,
 };
 use models::scripted::ScriptedLlm;
 use tokio::task::JoinHandle;
@@ -28,6 +29,7 @@ use crate::{
     daemon_loop::{Running, ask_with, asking_tools, note},
     desktop::{Bus, Desktop, PATIENCE, Shown, skipped},
     home::Home,
+    session::arrives,
 };
 
 /// A daemon whose questions are shown on a desktop of its own.
@@ -35,7 +37,7 @@ struct World {
     running: Running,
     desktop: Desktop,
     server: Connection,
-    _bus: Bus,
+    bus: Bus,
     _folder: tempfile::TempDir,
 }
 
@@ -56,7 +58,7 @@ impl World {
             running,
             desktop,
             server,
-            _bus: bus,
+            bus,
             _folder: folder,
         })
     }
@@ -67,16 +69,15 @@ impl World {
         tokio::spawn(async move { ask_with(&client, text, &["notify"]).await.unwrap() })
     }
 
+    /// A button, and the notification goes with it as if the person had taken it away.
+    async fn press_and_go(&self, shown: &Shown, button: &str) {
+        self.press(shown, button).await;
+        Desktop::goes(&self.server, shown.id, 2).await;
+    }
+
     /// A button.
     async fn press(&self, shown: &Shown, button: &str) {
         Desktop::press(&self.server, shown.id, button).await;
-    }
-
-    async fn asks_on(&self) {
-        // What was pressed has come through when the server was asked once more.
-        self.running.until("asking on", |s| s.state == "confirming").await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        self.running.until("asking on", |s| s.state == "confirming").await;
     }
 
     /// `tiro confirm` without a terminal.
@@ -93,6 +94,20 @@ impl World {
     }
 }
 
+/// The number of a question.
+fn number(question: &Shown) -> u64 {
+    let yes = question.actions.first().expect("a button");
+    yes.strip_prefix("yes-").unwrap().parse().unwrap()
+}
+
+fn yes(question: &Shown) -> String {
+    format!("yes-{}", number(question))
+}
+
+fn no(question: &Shown) -> String {
+    format!("no-{}", number(question))
+}
+
 /// Longer than any test here takes.
 const LONG: Duration = Duration::from_secs(600);
 
@@ -104,54 +119,89 @@ fn is(code: &anyhow::Result<ExitCode>, expect: u8) -> bool {
 
 #[tokio::test]
 async fn a_button_says_yes_and_another_one_takes_it_back() {
-    let Some(world) = World::start(Desktop::default(), &["<b>milk</b> & more"], LONG).await else {
+    let notes = ["<b>milk</b> & more", "bread"];
+    let Some(world) = World::start(Desktop::default(), &notes, LONG).await else {
         return;
     };
     let before = world.running.home.files();
-    let turn = world.ask("note milk").await;
-    let question = world.desktop.shown(0).await;
-    assert_eq!(question.text, "Shall I do this?");
-    assert!(
-        question.body.contains("&lt;b&gt;milk&lt;/b&gt; &amp; more"),
-        "{}",
-        question.body
-    );
-    assert_eq!(question.actions, ["yes-1", "Yes", "no-1", "No"]);
-
-    let other = Shown {
-        id: question.id + 1,
-        ..question.clone()
+    // None of these is an answer: neither a yes, nor a no.
+    let others = async |question: &Shown| {
+        let other = Shown {
+            id: question.id + 1,
+            ..question.clone()
+        };
+        world.press(&other, &yes(question)).await;
+        world.press(&other, &no(question)).await;
+        let next = format!("yes-{}", number(question) + 1);
+        for button in ["default", "yes", "no", "yes-0", "undo", &next] {
+            world.press(question, button).await;
+        }
     };
-    world.press(&other, "yes-1").await;
-    for button in ["default", "yes", "yes-2", "yes-0", "undo"] {
-        world.press(&question, button).await;
-    }
-    world.asks_on().await;
+    let turn = world.ask("note bread").await;
+    let question = world.desktop.shown(0).await;
+    others(&question).await;
+    world.press(&question, &no(&question)).await;
+    assert_eq!(turn.await.unwrap().calls[0].status, "declined");
     assert_eq!(world.running.home.files(), before, "nothing was written");
-    world.press(&question, "yes-1").await;
+    let refused = world.desktop.shown(1).await;
+    assert_eq!(refused.actions, [""; 0], "there is nothing to undo");
+
+    let turn = world.ask("note milk").await;
+    let question = world.desktop.shown(2).await;
+    assert_eq!(question.text, "Shall I do this?");
+    assert_eq!(question.actions, [&yes(&question), "Yes", &no(&question), "No"]);
+    assert_eq!(question.expires, 0, "it stays until it is answered");
+    others(&question).await;
+    world.press(&question, &yes(&question)).await;
     let report = turn.await.unwrap();
     assert_eq!(
         (report.end, report.calls[0].status.as_str()),
         (Ending::Done, "ok")
     );
 
-    let result = world.desktop.shown(1).await;
+    let result = world.desktop.shown(3).await;
     assert_eq!((&result.body, result.replaces), (&report.reply, 0));
     assert_eq!(result.actions, ["undo", "Undo"]);
-    assert_eq!(world.desktop.closed(), [question.id]);
+    assert!(world.desktop.closed().contains(&question.id));
     world.press(&question, "undo").await;
     assert_ne!(world.running.home.files(), before);
     world.press(&result, "undo").await;
-    let undone = world.desktop.shown(2).await;
+    let undone = world.desktop.shown(4).await;
     assert_eq!(undone.replaces, result.id);
     assert!(undone.body.starts_with("Undone: "), "{}", undone.body);
     assert_eq!(undone.actions, [""; 0]);
     assert_eq!(world.running.home.files(), before);
+
+    let said = "I did not hear anything.";
+    world.running.happens(Event::Mention(said.into())).await;
+    let mentioned = world.desktop.shown(5).await;
+    assert_eq!((mentioned.text.as_str(), mentioned.expires), (said, -1));
+}
+
+#[tokio::test]
+async fn a_button_counts_also_where_the_notification_goes_with_it() {
+    let notes = ["milk"; 12];
+    let Some(world) = World::start(Desktop::default(), &notes, LONG).await else {
+        return;
+    };
+    let before = world.running.home.files();
+    for round in 0..notes.len() {
+        let turn = world.ask("note milk").await;
+        let question = world.desktop.shown(3 * round).await;
+        world.press_and_go(&question, &yes(&question)).await;
+        assert_eq!(turn.await.unwrap().calls[0].status, "ok", "{round}");
+        let result = world.desktop.shown(3 * round + 1).await;
+        world.press_and_go(&result, "undo").await;
+        let undone = world.desktop.shown(3 * round + 2).await;
+        assert!(undone.body.starts_with("Undone: "), "{round}: {}", undone.body);
+        assert_eq!(world.running.home.files(), before, "{round}");
+    }
 }
 
 #[tokio::test]
 async fn who_takes_the_question_away_has_said_no_and_one_that_goes_by_itself_stays_open() {
-    let Some(world) = World::start(Desktop::default(), &["milk", "bread"], LONG).await else {
+    let notes = ["milk", "eggs", "bread"];
+    let Some(world) = World::start(Desktop::default(), &notes, LONG).await else {
         return;
     };
     let before = world.running.home.files();
@@ -159,19 +209,97 @@ async fn who_takes_the_question_away_has_said_no_and_one_that_goes_by_itself_sta
     let question = world.desktop.shown(0).await;
     Desktop::goes(&world.server, question.id, 2).await;
     assert_eq!(turn.await.unwrap().calls[0].status, "declined");
-    let result = world.desktop.shown(1).await;
-    assert_eq!(result.actions, [""; 0], "there is nothing to undo");
     assert_eq!(world.running.home.files(), before);
 
+    let turn = world.ask("note eggs").await;
+    let question = world.desktop.shown(2).await;
+    world.press(&question, &yes(&question)).await;
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    let result = world.desktop.shown(3).await;
+
+    let turn = world.ask("note bread").await;
+    let question = world.desktop.shown(4).await;
+    Desktop::goes(&world.server, question.id, 1).await;
+    // Its number may belong to another notification by now.
+    world.press(&question, &yes(&question)).await;
+    // What was pressed before has been read when this one has been.
+    world.press(&result, "undo").await;
+    assert!(world.desktop.shown(5).await.body.starts_with("Undone: "));
+    assert_eq!(world.running.status().await.state, "confirming");
+    assert!(is(
+        &world.confirm(Some(Answer::Yes), Some(number(&question))).await,
+        0
+    ));
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+}
+
+#[tokio::test]
+async fn what_a_program_on_the_bus_asks_for_is_put_to_the_person() {
+    let Some(world) = World::start(Desktop::default(), &["milk"], LONG).await else {
+        return;
+    };
+    let _attending = world.running.attend(&world.bus.address);
+    let guest = world.bus.client().await;
+    arrives(&guest).await;
+    let asking = Tiro1Proxy::new(&guest).await.unwrap();
+    let notify = ("notify".to_owned(), true.into());
+    let turn = tokio::spawn(async move { asking.ask("note milk".into(), [notify].into()).await });
+    let question = world.desktop.shown(0).await;
+    let theirs = Tiro1Proxy::new(&guest).await.unwrap();
+    assert!(theirs.confirm(number(&question), true).await.is_err());
+    assert!(theirs.question().await.is_err());
+    assert_eq!(world.running.status().await.state, "confirming");
+    world.press(&question, &yes(&question)).await;
+    let report: Report = serde_json::from_str(&turn.await.unwrap().unwrap()).unwrap();
+    assert_eq!(report.calls[0].status, "ok");
+}
+
+#[tokio::test]
+async fn a_question_is_shown_by_a_server_that_comes_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start(folder.path()) else {
+        return;
+    };
+    let running = Running::start_with(ScriptedLlm::replies([note("milk")]), |parts| {
+        asking_tools(parts);
+        parts.ring.bus = Some(bus.address.clone());
+        parts.limits.patience = LONG;
+    })
+    .await;
+    let client = running.client().await;
+    let turn = tokio::spawn(async move { ask_with(&client, "note milk", &["notify"]).await.unwrap() });
+    running.until("asking", |s| s.state == "confirming").await;
+    let desktop = Desktop::default();
+    let server = desktop.serve(&bus).await;
+    let question = desktop.shown(0).await;
+    Desktop::press(&server, question.id, &yes(&question)).await;
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_shows_a_question_once_and_takes_it_away() {
+    let desktop = Desktop::slow(Duration::from_secs(5));
+    let Some(world) = World::start(desktop, &["milk", "bread"], LONG).await else {
+        return;
+    };
+    let turn = world.ask("note milk").await;
+    let question = world.desktop.shown(0).await;
+    world.press(&question, &yes(&question)).await;
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    assert_eq!(world.desktop.shown(1).await.actions, ["undo", "Undo"]);
+
+    // It is over before the server has said which number it has.
     let turn = world.ask("note bread").await;
     let question = world.desktop.shown(2).await;
-    Desktop::goes(&world.server, question.id, 1).await;
-    world.asks_on().await;
-    // Its number may belong to another notification by now.
-    world.press(&question, "yes-2").await;
-    world.asks_on().await;
-    assert!(is(&world.confirm(Some(Answer::Yes), Some(2)).await, 0));
-    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    let client = world.running.client().await;
+    Tiro1Proxy::new(&client).await.unwrap().cancel().await.unwrap();
+    assert!(turn.await.is_err(), "it was cancelled");
+    let began = Instant::now();
+    while !world.desktop.closed().contains(&question.id) {
+        assert!(began.elapsed() < PATIENCE, "the question stays");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(world.desktop.count(), 3);
 }
 
 #[tokio::test]
@@ -185,23 +313,24 @@ async fn a_yes_in_the_terminal_names_its_question_and_a_no_need_not() {
     let turn = world.ask("note milk").await;
     let question = world.desktop.shown(0).await;
     assert!(question.body.contains("<b>milk</b>"), "{}", question.body);
-    assert!(
-        question
-            .body
-            .ends_with("Answer with `tiro confirm yes 1` or `tiro confirm no 1`."),
-        "{}",
-        question.body
-    );
+    let (_, how) = question
+        .body
+        .rsplit_once("\nAnswer with `tiro confirm yes ")
+        .unwrap();
+    let id: u64 = how.split_once('`').unwrap().0.parse().unwrap();
+    assert_eq!(how, format!("{id}` or `tiro confirm no {id}`."));
     assert_eq!(question.actions, [""; 0]);
     assert!(is(&world.confirm(None, None).await, 2));
     assert!(
         is(&world.confirm(Some(Answer::Yes), None).await, 2),
         "yes to what?"
     );
-    let late = world.confirm(Some(Answer::Yes), Some(7)).await.unwrap_err();
-    assert_eq!(late.to_string(), "question 7 is not open any more");
-    world.asks_on().await;
-    assert!(is(&world.confirm(Some(Answer::Yes), Some(1)).await, 0));
+    for other in [1, id - 1, id + 1] {
+        let late = world.confirm(Some(Answer::Yes), Some(other)).await.unwrap_err();
+        assert_eq!(late.to_string(), format!("question {other} is not open any more"));
+    }
+    assert_eq!(world.running.status().await.state, "confirming");
+    assert!(is(&world.confirm(Some(Answer::Yes), Some(id)).await, 0));
     assert_eq!(turn.await.unwrap().calls[0].status, "ok");
 
     let turn = world.ask("note bread").await;
@@ -269,7 +398,7 @@ async fn a_question_goes_with_its_turn_and_comes_back_with_a_new_server() {
         assert!(began.elapsed() < PATIENCE, "the question stays");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(!asks.confirm(1, true).await.unwrap());
+    assert!(!asks.confirm(number(&first), true).await.unwrap());
 }
 
 /// Programs that do not outlive their test.

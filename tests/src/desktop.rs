@@ -113,6 +113,8 @@ pub struct Shown {
     pub body: String,
     /// Keys and labels of the buttons.
     pub actions: Vec<String>,
+    /// How long it is to be shown: 0 until it is closed, -1 as long as the server likes.
+    pub expires: i32,
     /// When it came.
     pub at: jiff::Timestamp,
 }
@@ -123,6 +125,8 @@ pub struct Desktop {
     capabilities: &'static [&'static str],
     shown: Arc<Mutex<Vec<Shown>>>,
     closed: Arc<Mutex<Vec<u32>>>,
+    /// How long it takes to say which number one has.
+    slow: Duration,
 }
 
 impl Default for Desktop {
@@ -138,6 +142,15 @@ impl Desktop {
             capabilities,
             shown: Arc::default(),
             closed: Arc::default(),
+            slow: Duration::ZERO,
+        }
+    }
+
+    /// One that takes so long to answer.
+    pub fn slow(slow: Duration) -> Desktop {
+        Desktop {
+            slow,
+            ..Desktop::default()
         }
     }
 
@@ -189,7 +202,7 @@ impl Desktop {
 #[interface(name = "org.freedesktop.Notifications")]
 impl Desktop {
     #[expect(clippy::too_many_arguments, reason = "the specification has as many")]
-    fn notify(
+    async fn notify(
         &self,
         _app: String,
         replaces: u32,
@@ -198,22 +211,27 @@ impl Desktop {
         body: String,
         actions: Vec<String>,
         _hints: HashMap<String, OwnedVariant>,
-        _expire: i32,
+        expires: i32,
     ) -> u32 {
-        let mut shown = self.shown.lock().unwrap();
-        let id = if replaces > 0 {
-            replaces
-        } else {
-            u32::try_from(shown.len()).unwrap() + 1
+        let id = {
+            let mut shown = self.shown.lock().unwrap();
+            let id = if replaces > 0 {
+                replaces
+            } else {
+                u32::try_from(shown.len()).unwrap() + 1
+            };
+            shown.push(Shown {
+                id,
+                replaces,
+                text: summary,
+                body,
+                actions,
+                expires,
+                at: jiff::Timestamp::now(),
+            });
+            id
         };
-        shown.push(Shown {
-            id,
-            replaces,
-            text: summary,
-            body,
-            actions,
-            at: jiff::Timestamp::now(),
-        });
+        tokio::time::sleep(self.slow).await;
         id
     }
 

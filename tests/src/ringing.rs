@@ -127,6 +127,8 @@ async fn a_notification_rings_snoozes_rings_again_and_stops() {
     );
 
     world.press(first.id, "snooze").await;
+    // As servers do that close what was pressed.
+    Desktop::goes(&world.server, first.id, 2).await;
     world
         .until("snoozed", |w| {
             let dirs = w.home.dirs();

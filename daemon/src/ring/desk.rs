@@ -9,7 +9,7 @@ use std::{
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 use tools::system::rings::Kind;
-use zbus::{Connection, Variant, connection};
+use zbus::{Connection, Message, Variant, connection, proxy::SignalStream};
 
 use super::{Settings, sound};
 
@@ -19,6 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const QUEUE: usize = 64;
 /// Closed by the person (reason of `NotificationClosed`).
 pub const DISMISSED: u32 = 2;
+/// How long one is shown: until it is closed.
+pub const UNTIL_CLOSED: i32 = 0;
+/// How long one is shown: as long as the server holds for right.
+pub const A_WHILE: i32 = -1;
 
 /// What the person pressed, and on what.
 #[derive(Debug)]
@@ -39,15 +43,24 @@ pub enum Pressed {
 }
 
 /// The way to the notifications.
-#[derive(Clone)]
 pub struct Desk {
     commands: mpsc::Sender<Command>,
 }
 
 enum Command {
-    Show { key: String, text: String, urgency: u8 },
-    Notice { text: String, icon: &'static str },
-    Close { key: String },
+    Show {
+        key: String,
+        text: String,
+        urgency: u8,
+    },
+    Notice {
+        text: String,
+        icon: &'static str,
+        expires: i32,
+    },
+    Close {
+        key: String,
+    },
 }
 
 /// The notification server.
@@ -76,14 +89,54 @@ pub trait Notifications {
 
     /// What the server can do: `actions`, `body`, `body-markup` and others.
     fn get_capabilities(&self) -> zbus::Result<Vec<String>>;
+}
 
+/// What became of a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
     /// A button was pressed.
-    #[zbus(signal)]
-    fn action_invoked(&self, id: u32, action_key: &str) -> zbus::Result<()>;
+    Pressed {
+        /// The number of the notification.
+        id: u32,
+        /// The key of the button.
+        key: String,
+    },
+    /// It went.
+    Closed {
+        /// Its number.
+        id: u32,
+        /// 1 by itself, 2 by the person, 3 by its program.
+        reason: u32,
+    },
+}
 
-    /// One went: 1 by itself, 2 by the person, 3 by its program.
-    #[zbus(signal)]
-    fn notification_closed(&self, id: u32, reason: u32) -> zbus::Result<()>;
+/// The signs of a server in the order in which it gave them. One stream for both, because servers close what was pressed
+/// as if the person had taken it away: read from two, the press could come second and count for nothing.
+///
+/// # Errors
+/// When the bus cannot be asked for them.
+pub async fn signs(proxy: &NotificationsProxy<'_>) -> zbus::Result<Signs> {
+    Ok(proxy.inner().receive_all_signals().await?.filter_map(sign))
+}
+
+/// What [`signs`] gives.
+pub type Signs = futures_util::stream::FilterMap<
+    SignalStream<'static>,
+    std::future::Ready<Option<Sign>>,
+    fn(Message) -> std::future::Ready<Option<Sign>>,
+>;
+
+fn sign(message: Message) -> std::future::Ready<Option<Sign>> {
+    let member = message.header().member().map(|member| member.as_str().to_owned());
+    let body = message.body();
+    std::future::ready(match member.as_deref() {
+        Some("ActionInvoked") => body.deserialize().ok().map(|(id, key)| Sign::Pressed { id, key }),
+        Some("NotificationClosed") => body
+            .deserialize()
+            .ok()
+            .map(|(id, reason)| Sign::Closed { id, reason }),
+        _ => None,
+    })
 }
 
 impl Desk {
@@ -112,17 +165,18 @@ impl Desk {
 
     /// Shows something that the person should know and need not answer.
     pub fn notice(&self, text: &str) {
-        self.tell(text, "dialog-warning-symbolic");
+        self.tell(text, "dialog-warning-symbolic", UNTIL_CLOSED);
     }
 
-    /// Shows what Tiro says or asks.
+    /// Shows what Tiro says, which is over as soon as it is said.
     pub fn say(&self, text: &str) {
-        self.tell(text, "dialog-information-symbolic");
+        self.tell(text, "dialog-information-symbolic", A_WHILE);
     }
 
-    fn tell(&self, text: &str, icon: &'static str) {
+    fn tell(&self, text: &str, icon: &'static str, expires: i32) {
         let text = text.to_owned();
-        if self.commands.try_send(Command::Notice { text, icon }).is_err() {
+        let command = Command::Notice { text, icon, expires };
+        if self.commands.try_send(command).is_err() {
             tracing::warn!("the notification server does not answer");
         }
     }
@@ -136,8 +190,7 @@ impl Desk {
 /// A session bus, and what of ours stands on the desktop.
 struct Session {
     proxy: NotificationsProxy<'static>,
-    actions: ActionInvokedStream,
-    closings: NotificationClosedStream,
+    signs: Signs,
     shown: BTreeMap<u32, String>,
 }
 
@@ -160,25 +213,19 @@ async fn run(settings: Settings, mut inbox: mpsc::Receiver<Command>, answers: Op
                     }
                     None => return,
                 },
-                action = open.actions.next() => match action {
-                    Some(action) => action.args().ok().and_then(|args| {
-                        let pressed = match args.action_key {
+                sign = open.signs.next() => match sign {
+                    Some(Sign::Pressed { id, key }) => {
+                        let pressed = match key.as_str() {
                             "snooze" => Pressed::Snooze,
                             _ => Pressed::Stop,
                         };
-                        open.shown.remove(&args.id).map(|key| Answer { key, pressed })
-                    }),
-                    None => {
-                        session = None;
-                        None
+                        open.shown.remove(&id).map(|key| Answer { key, pressed })
                     }
-                },
-                closing = open.closings.next() => match closing {
-                    Some(closing) => closing.args().ok().and_then(|args| {
-                        let key = open.shown.remove(&args.id)?;
+                    Some(Sign::Closed { id, reason }) => {
+                        let key = open.shown.remove(&id).filter(|_| reason == DISMISSED);
                         let pressed = Pressed::Stop;
-                        (args.reason == DISMISSED).then_some(Answer { key, pressed })
-                    }),
+                        key.map(|key| Answer { key, pressed })
+                    }
                     None => {
                         session = None;
                         None
@@ -224,8 +271,7 @@ async fn connect(settings: &Settings) -> zbus::Result<Session> {
     };
     let proxy = NotificationsProxy::new(&connection).await?;
     Ok(Session {
-        actions: proxy.receive_action_invoked().await?,
-        closings: proxy.receive_notification_closed().await?,
+        signs: signs(&proxy).await?,
         shown: BTreeMap::new(),
         proxy,
     })
@@ -248,18 +294,25 @@ impl Session {
                 let minutes = settings.snooze.as_secs().div_ceil(60);
                 let snooze = format!("Snooze {minutes} min");
                 let actions = ["snooze", snooze.as_str(), "stop", "Stop"];
-                // The text is the title, which no server takes for markup; 0 keeps it until it is closed.
-                let notify =
-                    self.proxy
-                        .notify("Tiro", replaces, "alarm-symbolic", &text, "", &actions, hints, 0);
+                // The text is the title, which no server takes for markup.
+                let notify = self.proxy.notify(
+                    "Tiro",
+                    replaces,
+                    "alarm-symbolic",
+                    &text,
+                    "",
+                    &actions,
+                    hints,
+                    UNTIL_CLOSED,
+                );
                 let id = notify.await?;
                 self.shown.insert(id, key);
             }
-            Command::Notice { text, icon } => {
+            Command::Notice { text, icon, expires } => {
                 // What went wrong may quote names that others chose; the title is taken for no markup.
                 let hints = HashMap::from([("urgency", Variant::from(1_u8))]);
                 self.proxy
-                    .notify("Tiro", 0, icon, &text, "", &[], hints, 0)
+                    .notify("Tiro", 0, icon, &text, "", &[], hints, expires)
                     .await?;
             }
             Command::Close { key } => {

@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context as _;
 use futures_util::StreamExt as _;
 use prompts::words;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tools::{Effect, Journal, system::plain};
 use zbus::{Connection, Variant, connection, proxy::OwnerChangedStream};
 
@@ -21,12 +22,14 @@ use crate::{
     act::Writing,
     consent::Question,
     report::Report,
-    ring::desk::{ActionInvokedStream, DISMISSED, NotificationClosedStream, NotificationsProxy},
+    ring::desk::{A_WHILE, DISMISSED, NotificationsProxy, Sign, Signs, UNTIL_CLOSED, signs},
 };
 
-/// How long the notification server has for one command.
+/// How long the notification server has to be there, and for one command before that is logged.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Commands that may wait while the server is stuck; what comes then is not shown.
+/// The pause before a question that could not be shown is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Answers that may wait while the server is stuck; what comes then is not shown.
 const QUEUE: usize = 16;
 /// Longest text of a notification. A question that is longer cannot be agreed to there, because it is not shown whole.
 const MAX_TEXT: usize = 1_000;
@@ -36,32 +39,45 @@ const STEPS: usize = 16;
 /// The way to the desktop; cheap to clone.
 #[derive(Clone)]
 pub struct DesktopFront {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Tell>,
+    wanted: Arc<Wanted>,
     journal: Journal,
 }
 
-enum Command {
-    /// Shows a question.
-    Ask { id: u64, question: Question },
-    /// Takes a question away.
-    Close { id: u64 },
-    /// Shows an answer, and offers to undo this step; in place of another notification unless that is 0.
-    Tell {
-        text: String,
-        undo: Option<i64>,
-        replaces: u32,
-    },
+/// Shows an answer, and offers to undo this step; in place of another notification unless that is 0.
+struct Tell {
+    text: String,
+    undo: Option<i64>,
+    replaces: u32,
+}
+
+/// What is to be seen of a question. No queue, so that however long the server is stuck, a question that is over is taken
+/// away and not shown again.
+#[derive(Default)]
+struct Wanted {
+    open: Mutex<Option<Open>>,
+    changed: Notify,
+}
+
+/// A question that is open.
+#[derive(Clone)]
+struct Open {
+    id: u64,
+    question: Question,
+    /// Whether what is said into the microphone answers it.
+    aloud: bool,
 }
 
 /// A question on the desktop; taken away when this is dropped.
 pub struct Asked {
     id: u64,
-    commands: mpsc::Sender<Command>,
+    wanted: Arc<Wanted>,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        let _ = self.commands.try_send(Command::Close { id: self.id });
+        lock(&self.wanted.open).take_if(|open| open.id == self.id);
+        self.wanted.changed.notify_one();
     }
 }
 
@@ -70,24 +86,30 @@ impl DesktopFront {
     /// the session bus of the environment.
     pub fn start(bus: Option<String>, journal: Journal, questions: Arc<Mutex<Questions>>) -> DesktopFront {
         let (commands, inbox) = mpsc::channel(QUEUE);
+        let wanted = Arc::new(Wanted::default());
         let desk = Desk {
             bus,
             questions,
             journal: journal.clone(),
             commands: commands.downgrade(),
-            open: BTreeMap::new(),
+            wanted: Arc::clone(&wanted),
         };
         tokio::spawn(desk.run(inbox));
-        DesktopFront { commands, journal }
+        DesktopFront {
+            commands,
+            wanted,
+            journal,
+        }
     }
 
-    /// Shows a question that is open.
-    pub fn ask(&self, id: u64, question: &Question) -> Asked {
+    /// Shows a question that is open, which may be answered by speaking too.
+    pub fn ask(&self, id: u64, question: &Question, aloud: bool) -> Asked {
         let question = question.clone();
-        self.send(Command::Ask { id, question });
+        *lock(&self.wanted.open) = Some(Open { id, question, aloud });
+        self.wanted.changed.notify_one();
         Asked {
             id,
-            commands: self.commands.clone(),
+            wanted: Arc::clone(&self.wanted),
         }
     }
 
@@ -114,23 +136,20 @@ impl DesktopFront {
         let mine = steps
             .iter()
             .find(|step| Some(step.id) > before && !step.undone && written(&step.tool));
-        self.send(Command::Tell {
+        let tell = Tell {
             text: report.reply.clone(),
             undo: mine.map(|step| step.id),
             replaces: 0,
-        });
+        };
+        if self.commands.try_send(tell).is_err() {
+            tracing::warn!("the notification server does not answer");
+        }
     }
 
     async fn steps(&self, limit: usize) -> Vec<tools::system::journal::Past> {
         let journal = self.journal.clone();
         let steps = tokio::task::spawn_blocking(move || journal.history(limit)).await;
         steps.ok().and_then(Result::ok).unwrap_or_default()
-    }
-
-    fn send(&self, command: Command) {
-        if self.commands.try_send(command).is_err() {
-            tracing::warn!("the notification server does not answer");
-        }
     }
 }
 
@@ -140,20 +159,20 @@ struct Desk {
     questions: Arc<Mutex<Questions>>,
     journal: Journal,
     /// For what an undo has to say; weak, so that the task can end.
-    commands: mpsc::WeakSender<Command>,
-    /// Questions that are to be seen, for a server that comes later or comes again.
-    open: BTreeMap<u64, Question>,
+    commands: mpsc::WeakSender<Tell>,
+    wanted: Arc<Wanted>,
 }
 
 /// A notification server, and what of ours it shows.
 struct Session {
     proxy: NotificationsProxy<'static>,
-    actions: ActionInvokedStream,
-    closings: NotificationClosedStream,
+    signs: Signs,
     owners: OwnerChangedStream<'static>,
     can: Can,
-    /// The question of each notification.
-    asked: BTreeMap<u32, u64>,
+    /// The notification that shows a question, and the question.
+    asked: Option<(u32, u64)>,
+    /// The last question that was shown here. One that went by itself is not shown again.
+    seen: Option<u64>,
     /// The step that each notification offers to undo.
     told: BTreeMap<u32, i64>,
 }
@@ -167,94 +186,90 @@ struct Can {
 }
 
 impl Desk {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+    async fn run(self, mut inbox: mpsc::Receiver<Tell>) {
         let mut session: Option<Session> = None;
+        let mut pause = Duration::ZERO;
         loop {
-            let Some(open) = &mut session else {
-                let Some(command) = inbox.recv().await else { return };
-                session = self.attempt(None, Some(command)).await;
-                continue;
+            let wanted = lock(&self.wanted.open).as_ref().map(|open| open.id);
+            let due = wanted.is_some() && session.as_ref().is_none_or(|session| session.seen != wanted);
+            let again = async {
+                match due {
+                    true => tokio::time::sleep(pause).await,
+                    false => std::future::pending().await,
+                }
+            };
+            let sign = async {
+                match &mut session {
+                    Some(session) => session.sign().await,
+                    None => std::future::pending().await,
+                }
             };
             tokio::select! {
-                command = inbox.recv() => match command {
-                    Some(command) => session = self.attempt(session.take(), Some(command)).await,
+                tell = inbox.recv() => match tell {
+                    Some(tell) => pause = self.attempt(&mut session, Some(tell)).await,
                     None => return,
                 },
-                action = open.actions.next() => match action {
-                    Some(action) => {
-                        if let Ok(args) = action.args() {
-                            self.pressed(open, args.id, args.action_key);
-                        }
-                    }
-                    None => session = None,
-                },
-                closing = open.closings.next() => match closing {
-                    Some(closing) => {
-                        if let Ok(args) = closing.args() {
-                            self.closed(open, args.id, args.reason);
-                        }
-                    }
-                    None => session = None,
-                },
-                owner = open.owners.next() => match owner {
-                    // The numbers of the one that went mean something else to the next one.
-                    Some(None) => {
-                        open.asked.clear();
-                        open.told.clear();
-                    }
-                    // The next one may be able to do other things.
-                    Some(Some(_)) if !self.open.is_empty() => session = self.attempt(None, None).await,
-                    Some(Some(_)) | None => session = None,
+                () = self.wanted.changed.notified() => pause = self.attempt(&mut session, None).await,
+                () = again => pause = self.attempt(&mut session, None).await,
+                sign = sign => match (sign, &mut session) {
+                    (Some(Sign::Pressed { id, key }), Some(open)) => self.pressed(open, id, &key),
+                    (Some(Sign::Closed { id, reason }), Some(open)) => self.closed(open, id, reason),
+                    (None, _) | (_, None) => session = None,
                 },
             }
         }
     }
 
-    /// Carries out a command, over a new connection where there is none. Gives back what can be used again.
-    async fn attempt(&mut self, session: Option<Session>, command: Option<Command>) -> Option<Session> {
-        match &command {
-            Some(Command::Ask { id, question }) => _ = self.open.insert(*id, question.clone()),
-            Some(Command::Close { id }) => _ = self.open.remove(id),
-            Some(Command::Tell { .. }) | None => {}
+    /// Shows what is to be seen, over a new connection where there is none, and takes away what is over. Returns the pause
+    /// before a question that is not to be seen yet is tried again.
+    async fn attempt(&self, session: &mut Option<Session>, tell: Option<Tell>) -> Duration {
+        match self.show(session, tell).await {
+            Ok(()) => Duration::ZERO,
+            Err(error) => {
+                tracing::info!(error = format!("{error:#}"), "no desktop notification");
+                AGAIN
+            }
         }
-        let work = async {
-            let mut session = match session {
-                Some(session) => session,
-                // There is nothing to take away.
-                None if matches!(command, Some(Command::Close { .. })) => return Ok(None),
-                None => connect(self.bus.as_deref()).await?,
-            };
-            for (id, question) in &self.open {
-                if !session.asked.values().any(|shown| shown == id) {
-                    session.ask(*id, question).await?;
-                }
+    }
+
+    async fn show(&self, session: &mut Option<Session>, tell: Option<Tell>) -> anyhow::Result<()> {
+        let open = lock(&self.wanted.open).clone();
+        let session = match session {
+            Some(session) => session,
+            // There is nothing to take away.
+            None if open.is_none() && tell.is_none() => return Ok(()),
+            None => {
+                let connecting = tokio::time::timeout(PATIENCE, connect(self.bus.as_deref()));
+                let connected = connecting
+                    .await
+                    .context("the notification server does not answer")?;
+                session.insert(connected?)
             }
-            match command {
-                Some(Command::Close { id }) => session.close(id).await?,
-                Some(Command::Tell { text, undo, replaces }) => session.tell(&text, undo, replaces).await?,
-                Some(Command::Ask { .. }) | None => {}
-            }
-            zbus::Result::Ok(Some(session))
         };
-        match tokio::time::timeout(PATIENCE, work).await {
-            Ok(Ok(session)) => session,
-            Ok(Err(error)) => {
-                tracing::info!(%error, "no desktop notification");
-                None
+        // A call that has begun is waited for, however long it takes: what it shows would have dead buttons else.
+        let work = async {
+            session.ask(open.as_ref()).await?;
+            match tell {
+                Some(tell) => session.tell(tell).await,
+                None => Ok(()),
             }
-            Err(_) => {
-                tracing::warn!("the notification server does not answer");
-                None
-            }
+        };
+        tokio::pin!(work);
+        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+            return Ok(done?);
         }
+        tracing::warn!("the notification server does not answer");
+        Ok(work.await?)
     }
 
     /// A button. Only one that names the question it stands under is an answer to it.
     fn pressed(&self, session: &mut Session, id: u32, key: &str) {
-        if let Some(question) = session.asked.get(&id) {
-            for (yes, button) in [(true, yes_key(*question)), (false, no_key(*question))] {
+        if let Some((shown, question)) = session.asked
+            && shown == id
+        {
+            for (yes, button) in [(true, yes_key(question)), (false, no_key(question))] {
                 if key == button {
-                    lock(&self.questions).answer(*question, yes);
+                    lock(&self.questions).answer(question, yes);
                 }
             }
         } else if key == UNDO
@@ -266,7 +281,7 @@ impl Desk {
 
     fn closed(&self, session: &mut Session, id: u32, reason: u32) {
         session.told.remove(&id);
-        if let Some(question) = session.asked.remove(&id)
+        if let Some((_, question)) = session.asked.take_if(|(shown, _)| *shown == id)
             && reason == DISMISSED
         {
             lock(&self.questions).answer(question, false);
@@ -284,7 +299,7 @@ impl Desk {
             };
             if let Some(commands) = commands.upgrade() {
                 let undo = None;
-                let _ = commands.try_send(Command::Tell { text, undo, replaces });
+                let _ = commands.try_send(Tell { text, undo, replaces });
             }
         });
     }
@@ -296,63 +311,69 @@ async fn connect(bus: Option<&str>) -> zbus::Result<Session> {
         None => Connection::session().await?,
     };
     let proxy = NotificationsProxy::new(&connection).await?;
-    let actions = proxy.receive_action_invoked().await?;
-    let closings = proxy.receive_notification_closed().await?;
+    let signs = signs(&proxy).await?;
     // Starts the server where the bus can.
     let can = proxy.get_capabilities().await?;
     let can = |what: &str| can.iter().any(|c| c == what);
     Ok(Session {
         owners: proxy.inner().receive_owner_changed().await?,
-        actions,
-        closings,
+        signs,
         can: Can {
             actions: can("actions"),
             body: can("body"),
             markup: can("body-markup"),
         },
-        asked: BTreeMap::new(),
+        asked: None,
+        seen: None,
         told: BTreeMap::new(),
         proxy,
     })
 }
 
 impl Session {
-    async fn ask(&mut self, id: u64, question: &Question) -> zbus::Result<()> {
-        let (text, whole) = asked_text(id, question, self.can);
-        let (yes, no) = (yes_key(id), no_key(id));
+    /// What the server tells next. Nothing when it went or another one came, to which the numbers mean something else and
+    /// which may be able to do other things; nor when the bus went.
+    async fn sign(&mut self) -> Option<Sign> {
+        tokio::select! {
+            sign = self.signs.next() => sign,
+            _ = self.owners.next() => None,
+        }
+    }
+
+    /// Shows the question that is open, and takes the one before it away.
+    async fn ask(&mut self, open: Option<&Open>) -> zbus::Result<()> {
+        let wanted = open.map(|open| open.id);
+        if let Some((shown, _)) = self.asked.take_if(|(_, id)| Some(*id) != wanted) {
+            // One that went with its button is not there to be closed, and some servers call that an error.
+            let _ = self.proxy.close_notification(shown).await;
+        }
+        let Some(open) = open.filter(|open| self.seen != Some(open.id)) else {
+            return Ok(());
+        };
+        let (text, whole) = asked_text(open, self.can);
+        let (yes, no) = (yes_key(open.id), no_key(open.id));
         let actions: &[&str] = match (self.can.actions, whole) {
             (false, _) => &[],
             (true, true) => &[&yes, "Yes", &no, "No"],
             (true, false) => &[&no, "No"],
         };
-        // Critical and without end: it stays until it is answered.
-        let shown = self.show("Shall I do this?", &text, actions, 2, 0, 0).await?;
-        self.asked.insert(shown, id);
+        // Critical: it stays until it is answered.
+        let shown = self.show("Shall I do this?", &text, actions, 2, UNTIL_CLOSED, 0);
+        self.asked = Some((shown.await?, open.id));
+        self.seen = Some(open.id);
         Ok(())
     }
 
-    async fn tell(&mut self, text: &str, undo: Option<i64>, replaces: u32) -> zbus::Result<()> {
-        let text = cut(&plain::lines(text)).0;
-        let actions: &[&str] = match undo {
+    async fn tell(&mut self, tell: Tell) -> zbus::Result<()> {
+        let text = cut(&plain::lines(&tell.text)).0;
+        let actions: &[&str] = match tell.undo {
             Some(_) if self.can.actions => &[UNDO, "Undo"],
             _ => &[],
         };
-        let shown = self.show("Tiro", &text, actions, 1, -1, replaces).await?;
-        self.told.extend(undo.map(|step| (shown, step)));
-        Ok(())
-    }
-
-    async fn close(&mut self, question: u64) -> zbus::Result<()> {
         let shown = self
-            .asked
-            .iter()
-            .find(|(_, id)| **id == question)
-            .map(|(shown, _)| *shown);
-        if let Some(shown) = shown {
-            self.asked.remove(&shown);
-            // One that went with its button is not there to be closed, and some servers call that an error.
-            let _ = self.proxy.close_notification(shown).await;
-        }
+            .show("Tiro", &text, actions, 1, A_WHILE, tell.replaces)
+            .await?;
+        self.told.extend(tell.undo.map(|step| (shown, step)));
         Ok(())
     }
 
@@ -396,9 +417,13 @@ fn no_key(question: u64) -> String {
 }
 
 /// The question as text, and whether all of it is there.
-fn asked_text(id: u64, question: &Question, can: Can) -> (String, bool) {
+fn asked_text(open: &Open, can: Can) -> (String, bool) {
+    let (id, question) = (open.id, &open.question);
     let text = format!("{}\n{}", question.action, question.because.join(" "));
     let (mut text, whole) = cut(&plain::lines(&text));
+    if open.aloud {
+        text.push_str("\nSay yes or no.");
+    }
     if !whole {
         text.push_str("\nThis is too long to be shown here: `tiro confirm` shows all of it.");
     } else if !can.actions {
@@ -443,12 +468,22 @@ mod tests {
 
     #[track_caller]
     fn check(action: &str, can: Can, expect: &str, whole: bool) {
+        check_aloud(action, can, false, expect, whole);
+    }
+
+    #[track_caller]
+    fn check_aloud(action: &str, can: Can, aloud: bool, expect: &str, whole: bool) {
         let question = Question {
             tool: "mail.send".into(),
             action: action.into(),
             because: vec!["This leaves your computer.".into(), "Look.".into()],
         };
-        assert_eq!(asked_text(7, &question, can), (expect.to_owned(), whole));
+        let open = Open {
+            id: 7,
+            question,
+            aloud,
+        };
+        assert_eq!(asked_text(&open, can), (expect.to_owned(), whole));
     }
 
     #[test]
@@ -456,6 +491,8 @@ mod tests {
         let because = "\nThis leaves your computer. Look.";
         check("Send it.", CAN, &format!("Send it.{because}"), true);
         check("Send\u{202e} it.", CAN, &format!("Send it.{because}"), true);
+        let spoken = format!("Send it.{because}\nSay yes or no.");
+        check_aloud("Send it.", CAN, true, &spoken, true);
         let mute = Can {
             actions: false,
             ..CAN

@@ -1,6 +1,10 @@
 //! The turn as the client that asked sees it: its happenings become signals, its questions wait for an answer.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::hash_map::RandomState,
+    hash::BuildHasher as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
@@ -30,12 +34,13 @@ pub struct BusFront {
     pub interactive: bool,
     /// The desktop, where the person is asked too.
     pub desktop: Option<DesktopFront>,
+    /// The person spoke, and can answer by speaking.
+    pub by_voice: bool,
 }
 
 /// The question that is open, if there is one, whoever started the turn that asks it.
-#[derive(Default)]
 pub struct Questions {
-    /// Id of the last question; they count up from 1.
+    /// Id of the last question; they count up.
     last: u64,
     open: Option<Open>,
 }
@@ -43,6 +48,17 @@ pub struct Questions {
 struct Open {
     question: Question,
     tell: oneshot::Sender<bool>,
+}
+
+impl Default for Questions {
+    /// The ids begin anywhere: a question of the daemon before this one may still stand somewhere, and a yes to it must not
+    /// be a yes to one of these. They are short enough to be typed.
+    fn default() -> Questions {
+        Questions {
+            last: 10_000 + RandomState::new().hash_one(0) % 80_000,
+            open: None,
+        }
+    }
 }
 
 impl Questions {
@@ -110,7 +126,10 @@ impl Front for BusFront {
                 question: question.clone(),
             });
         }
-        let _on_the_desktop = self.desktop.as_ref().map(|desktop| desktop.ask(id, question));
+        let _on_the_desktop = self
+            .desktop
+            .as_ref()
+            .map(|desktop| desktop.ask(id, question, self.by_voice));
         match told.await {
             Ok(true) => Confirmation::Yes,
             Ok(false) | Err(_) => Confirmation::No,
@@ -130,4 +149,28 @@ impl Drop for Closing {
 /// A lock that a panic elsewhere does not poison for the daemon: what it guards is plain data.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_questions_of_two_daemons_have_other_numbers() {
+        let question = Question {
+            tool: "mail.send".into(),
+            action: "Send it.".into(),
+            because: Vec::new(),
+        };
+        let first: std::collections::BTreeSet<u64> =
+            (0..8).map(|_| Questions::default().ask(&question).0).collect();
+        assert!(first.len() > 1, "{first:?}");
+        assert!(first.iter().all(|id| (10_001..=90_000).contains(id)), "{first:?}");
+        let mut questions = Questions::default();
+        let (one, _) = questions.ask(&question);
+        let (two, told) = questions.ask(&question);
+        assert_eq!(two, one + 1);
+        assert!(!questions.answer(one, true) && questions.answer(two, true));
+        assert_eq!(told.blocking_recv(), Ok(true));
+    }
 }
