@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-pub use session::{NAME, attend, is_on};
+pub use session::{NAME, attend, is_on, owner};
 use tokio::{
     net::{UnixListener, UnixStream},
     sync::{mpsc, oneshot},

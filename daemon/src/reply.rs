@@ -7,7 +7,7 @@ use models::llm::{Prepared, Usage};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::system::rings::Kind;
+use tools::system::{plain, rings::Kind};
 
 use crate::consent::Question;
 
@@ -280,8 +280,8 @@ pub fn describe(happening: &Happening) -> Option<String> {
 
 /// Writes a line to stderr: everything that is not the answer.
 pub fn say_aside(line: &str) {
-    // A closed stderr is no reason to end a turn.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    // Others may have worded it: what they wrote must not steer the terminal. A closed stderr is no reason to end a turn.
+    let _ = writeln!(std::io::stderr().lock(), "{}", plain::lines(line));
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The daemon on a session bus: everybody there may call who is the same user, and each is told what is theirs.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use daemon::{
     agent::Ending,
@@ -309,6 +312,7 @@ async fn real_a_call_over_the_bus_starts_the_daemon() {
     let Some(tiro) = Tiro::find() else { return };
     let env = [
         ("TIRO_HOME", tiro.home()),
+        ("TIRO_BUS", Path::new("session")),
         ("TIRO_MODELS", tiro.models()),
         ("TIRO_ENGINES", tiro.program().parent().unwrap()),
     ];

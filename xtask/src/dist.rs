@@ -200,6 +200,32 @@ impl Packing {
         Ok(made)
     }
 
+    /// The packages that the programs' libraries come from, as this machine has them.
+    fn depends(&self) -> Result<String> {
+        let mut depends = BTreeSet::from([libc()]);
+        for program in self.programs()? {
+            let path = self.from.join(program);
+            // A script has none.
+            let libraries = output("ldd", &[&path.to_string_lossy()]).unwrap_or_default();
+            for library in libraries
+                .lines()
+                .filter_map(|line| line.split_once(" => ")?.1.split(' ').next())
+            {
+                // The folder may be a link, and dpkg knows the file by the name that its package gave it.
+                let moved = library
+                    .strip_prefix("/usr")
+                    .map_or_else(|| format!("/usr{library}"), str::to_owned);
+                let owner = output("dpkg", &["-S", library]).or_else(|| output("dpkg", &["-S", &moved]));
+                let owner = owner.with_context(|| format!("asking dpkg who has {library}"))?;
+                let package = owner.split(':').next().unwrap_or_default();
+                if package != "libc6" {
+                    depends.insert(either(package));
+                }
+            }
+        }
+        Ok(depends.into_iter().collect::<Vec<_>>().join(", "))
+    }
+
     /// `None` where Debian's tool is not there.
     fn deb(&self) -> Result<Option<PathBuf>> {
         if !works("dpkg-deb", &["--version"]) {
@@ -233,7 +259,7 @@ impl Packing {
         }
         put(&self.third_party, &doc.join("THIRD-PARTY.txt"), 0o644)?;
         write(&doc.join("copyright"), COPYRIGHT, 0o644)?;
-        let control = control(&self.version, &architecture, size(&stage)?, &libc());
+        let control = control(&self.version, &architecture, size(&stage)?, &self.depends()?);
         write(&stage.join("DEBIAN/control"), &control, 0o644)?;
         let made = self.to.join(format!("{name}.deb"));
         let mut deb = program("dpkg-deb");
@@ -255,14 +281,14 @@ License: MIT or Apache-2.0
 Comment: The texts stand in LICENSE-MIT and LICENSE-APACHE beside this file, those of what is linked in THIRD-PARTY.txt.
 ";
 
-fn control(version: &str, architecture: &str, kib: u64, libc: &str) -> String {
+fn control(version: &str, architecture: &str, kib: u64, depends: &str) -> String {
     format!(
         "Package: tiro\n\
          Version: {version}\n\
          Architecture: {architecture}\n\
          Maintainer: The authors of Tiro <tiro@localhost>\n\
          Installed-Size: {kib}\n\
-         Depends: {libc}, libasound2 | libasound2t64, libgcc-s1, libgomp1, libstdc++6\n\
+         Depends: {depends}\n\
          Recommends: dbus-user-session, pulseaudio-utils | pipewire-bin | alsa-utils, xdg-utils\n\
          Suggests: python3-pip\n\
          Section: utils\n\
@@ -272,6 +298,17 @@ fn control(version: &str, architecture: &str, kib: u64, libc: &str) -> String {
          llama.cpp, and acts on your calendar, mail, files and desktop. Start it with\n \
          systemctl --user enable --now tiro.service, after tiro models pull.\n"
     )
+}
+
+/// A package by either of its names: Debian renamed some when their times became 64 bits wide, which changes nothing where
+/// they were that before, and what is built on one side of that installs on the other.
+fn either(package: &str) -> String {
+    let renamed = ["libasound2"];
+    match package.strip_suffix("t64") {
+        Some(before) => format!("{package} | {before}"),
+        None if renamed.contains(&package) => format!("{package}t64 | {package}"),
+        None => package.to_owned(),
+    }
 }
 
 /// The C library of this machine; an older one may lack what the programs were linked against.
@@ -510,7 +547,9 @@ mod tests {
             (field("Package"), field("Version")),
             ("tiro".to_owned(), "1.2.3".to_owned())
         );
-        assert!(field("Depends").starts_with("libc6"));
+        let depends = field("Depends");
+        assert!(depends.starts_with("libc6"), "{depends}");
+        assert!(!depends.contains(','), "a script needs nothing else: {depends}");
         let listed = said("dpkg-deb", &["-c", made]);
         assert!(listed.lines().all(|line| line.contains("root/root")), "{listed}");
         assert!(listed.contains("./usr/bin/tiro -> ../lib/tiro/tiro"), "{listed}");
@@ -527,6 +566,13 @@ mod tests {
         for paper in ["copyright", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"] {
             assert!(root.join("usr/share/doc/tiro").join(paper).is_file(), "{paper}");
         }
+    }
+
+    #[test]
+    fn a_package_installs_on_both_sides_of_the_renaming() {
+        assert_eq!(either("libasound2"), "libasound2t64 | libasound2");
+        assert_eq!(either("libasound2t64"), "libasound2t64 | libasound2");
+        assert_eq!(either("libgomp1"), "libgomp1");
     }
 
     #[test]

@@ -71,6 +71,18 @@ pub async fn is_on(bus: &Connection) -> bool {
     asked.await.unwrap_or(false)
 }
 
+/// The process of the daemon that is on this bus.
+pub async fn owner(bus: &Connection) -> Option<u32> {
+    let asked = async {
+        let bus = DBusProxy::new(bus).await?;
+        let owner = bus
+            .get_connection_unix_process_id(BusName::try_from(NAME)?)
+            .await?;
+        zbus::Result::Ok(owner)
+    };
+    asked.await.ok()
+}
+
 /// Serves until the bus goes.
 async fn serve(address: Option<&str>, events: &mpsc::Sender<Event>) -> anyhow::Result<()> {
     let guests = Guests {

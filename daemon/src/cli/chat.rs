@@ -12,6 +12,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
 };
+use tools::system::plain;
 use zbus::MessageStream;
 
 use super::{
@@ -136,7 +137,7 @@ impl Ringing {
                 if let Some(Happening::Rang { text, .. } | Happening::Noticed { text }) =
                     bus::happening(&message)
                 {
-                    aside(&text);
+                    aside(&plain::lines(&text));
                 }
             }
         }))

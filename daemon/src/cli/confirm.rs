@@ -7,6 +7,7 @@ use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Deserialize;
+use tools::system::plain;
 
 use super::{app::App, say};
 use crate::{
@@ -72,7 +73,7 @@ pub async fn run(app: &App, answer: Option<Answer>, id: Option<u64>, json: bool)
 async fn ask(open: &Open) -> anyhow::Result<Option<bool>> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let id = open.id;
-        say(&format!("{id}: {}", ask_line(&open.question)))?;
+        say(&plain::lines(&format!("{id}: {}", ask_line(&open.question))))?;
         say_aside(&format!(
             "Answer with `tiro confirm yes {id}` or `tiro confirm no {id}`."
         ));

@@ -1,6 +1,6 @@
 //! `tiro daemon`: the daemon in the foreground.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{ffi::OsStr, process::ExitCode, sync::Arc};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -30,7 +30,9 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let (events, inbox) = mpsc::channel(64);
     let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(door, events.clone()));
-    let attending = tokio::spawn(bus::attend(None, events.clone()));
+    let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
+    let attending = attends(home.as_deref(), bus.as_deref());
+    let attending = attending.then(|| tokio::spawn(bus::attend(None, events.clone())));
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(
         accounts,
@@ -60,7 +62,9 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let _ = end.send(true);
     let _ = posting.await;
     finish_writes().await;
-    attending.abort();
+    if let Some(attending) = attending {
+        attending.abort();
+    }
     serving.abort();
     // Takes the socket away.
     let _ = serving.await;
@@ -68,4 +72,28 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     stopping.abort();
     watching.abort();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether it serves on the session bus. There is one name for the person's daemon: one with a home of its own, such as a
+/// demo's or a test's, leaves it alone unless it is told to take it.
+fn attends(home: Option<&OsStr>, bus: Option<&OsStr>) -> bool {
+    home.is_none_or(OsStr::is_empty) || bus.is_some_and(|bus| bus == "session")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_of_its_own_takes_the_name_only_when_told() {
+        #[track_caller]
+        fn check(home: Option<&str>, bus: Option<&str>, expect: bool) {
+            assert_eq!(attends(home.map(OsStr::new), bus.map(OsStr::new)), expect);
+        }
+        check(None, None, true);
+        check(Some(""), None, true);
+        check(Some("/demo"), None, false);
+        check(Some("/demo"), Some(""), false);
+        check(Some("/demo"), Some("session"), true);
+    }
 }

@@ -508,9 +508,14 @@ async fn desktop(app: &App) -> Section {
 
 async fn daemon(paths: &Paths) -> Section {
     let mut section = Section::new("daemon");
+    let mut pid = None;
     if let Ok(socket) = paths.socket() {
         match tokio::time::timeout(BUS_TIME, bus::client(&socket)).await {
-            Ok(Ok(Some(_))) => section.ok("running", format!("It answers on {}.", socket.display())),
+            Ok(Ok(Some(connection))) => {
+                let asked = tokio::time::timeout(BUS_TIME, super::status::ask(&connection)).await;
+                pid = asked.ok().and_then(Result::ok).map(|status| status.pid);
+                section.ok("running", format!("It answers on {}.", socket.display()));
+            }
             Ok(Ok(None)) => section.info(
                 "running",
                 "No; every command then does its work itself. `tiro daemon` starts it.",
@@ -520,9 +525,15 @@ async fn daemon(paths: &Paths) -> Section {
         }
     }
     match tokio::time::timeout(BUS_TIME, zbus::Connection::session()).await {
-        Ok(Ok(session)) => match tokio::time::timeout(BUS_TIME, bus::is_on(&session)).await {
-            Ok(true) => section.ok("session bus", format!("Tiro is on it, as {}.", bus::NAME)),
-            Ok(false) | Err(_) => section.ok("session bus", "There is one."),
+        Ok(Ok(session)) => match tokio::time::timeout(BUS_TIME, bus::owner(&session)).await {
+            Ok(owner @ Some(_)) if owner == pid => {
+                section.ok("session bus", format!("Tiro is on it, as {}.", bus::NAME));
+            }
+            Ok(Some(owner)) => section.info(
+                "session bus",
+                format!("{} belongs to another program, process {owner}.", bus::NAME),
+            ),
+            Ok(None) | Err(_) => section.ok("session bus", "There is one."),
         },
         Ok(Err(_)) | Err(_) => {
             section.info(

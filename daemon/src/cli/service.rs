@@ -65,7 +65,14 @@ async fn install(files: &[Planned]) -> anyhow::Result<ExitCode> {
     match loaded {
         Some(loaded) => {
             loaded?;
-            say("Tiro runs, and starts at login.")?;
+            say(match cfg!(target_os = "macos") || desktop_tells().await {
+                true => "Tiro runs, and starts at login.",
+                false => {
+                    "Tiro runs. It starts with the first call over the bus, and at a login whose desktop starts \
+                     graphical-session.target, which this one did not. To start it at every login, run\n  \
+                     systemctl --user add-wants default.target tiro.service"
+                }
+            })?;
         }
         None => say_aside(match cfg!(target_os = "macos") {
             true => "launchd does not answer here. It starts Tiro at your next login.",
@@ -119,6 +126,12 @@ async fn status(files: &[Planned]) -> anyhow::Result<ExitCode> {
     let mut whole = true;
     for file in files {
         let found = files::look(file)?;
+        if found == Found::Missing
+            && let Some(packaged) = files::packaged(file, Path::new("/usr"))
+        {
+            say(&format!("{}: of the package", packaged.display()))?;
+            continue;
+        }
         whole &= found != Found::Missing;
         let word = match found {
             Found::Missing => "missing",
@@ -151,6 +164,12 @@ async fn enable(renewed: bool) -> anyhow::Result<()> {
     tell("systemctl", &["--user", "enable", UNIT]).await?;
     let start = if renewed { "restart" } else { "start" };
     tell("systemctl", &["--user", start, UNIT]).await
+}
+
+/// Whether this session has the target that the unit waits for.
+async fn desktop_tells() -> bool {
+    let target = ["--user", "is-active", "graphical-session.target"];
+    tell("systemctl", &target).await.is_ok()
 }
 
 async fn load(agent: &Path) -> anyhow::Result<()> {

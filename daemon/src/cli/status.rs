@@ -26,6 +26,8 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(1);
 /// How long a bar shows what rang or was noticed, before it shows the state again.
 const SHOWN: Duration = Duration::from_secs(10);
+/// Longest line about what rang or was noticed.
+const MAX_LINE: usize = 1_000;
 /// Longest tooltip.
 const MAX_TOOLTIP: usize = 300;
 
@@ -55,7 +57,11 @@ pub async fn run(app: &App, json: bool, follow: bool) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(connection: &Connection) -> anyhow::Result<Status> {
+/// How the daemon is that this leads to.
+///
+/// # Errors
+/// When it does not answer, or is of another version.
+pub async fn ask(connection: &Connection) -> anyhow::Result<Status> {
     let proxy = Tiro1Proxy::new(connection).await?;
     let text = tokio::time::timeout(Duration::from_secs(5), proxy.status())
         .await
@@ -154,7 +160,8 @@ impl Lines<'_, '_> {
         };
         match self.json {
             true => self.put(&bar(json!(happening), alt, words)),
-            false => (self.out)(&line),
+            // Others may have worded it.
+            false => (self.out)(&plain::one_line(&line, MAX_LINE)),
         }
     }
 
@@ -195,4 +202,25 @@ async fn connect(socket: &Path) -> anyhow::Result<Option<(Connection, MessageStr
     let signals = MessageStream::from(&connection);
     let status = ask(&connection).await?;
     Ok(Some((connection, signals, status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_worded_is_one_line_without_control_characters() {
+        let mut written = Vec::new();
+        let mut out = |line: &str| {
+            written.push(line.to_owned());
+            Ok(())
+        };
+        let mut lines = Lines {
+            json: false,
+            out: &mut out,
+        };
+        let text = "Lunch\u{1b}[2J\nidle".to_owned();
+        lines.happening(&Happening::Noticed { text }).unwrap();
+        assert_eq!(written, ["! Lunch [2J idle"]);
+    }
 }

@@ -121,6 +121,15 @@ pub fn look(planned: &Planned) -> anyhow::Result<Found> {
     })
 }
 
+/// Where a package put the same file, below `/usr`.
+pub fn packaged(planned: &Planned, usr: &Path) -> Option<PathBuf> {
+    let name = planned.path.file_name()?;
+    ["lib/systemd/user", "share/dbus-1/services", "share/applications"]
+        .map(|folder| usr.join(folder).join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
 /// Writes what is missing or older; nothing at all when one of them is the person's. Returns what was written.
 ///
 /// # Errors
@@ -244,6 +253,20 @@ mod tests {
             data: home.join("data"),
             home: home.to_owned(),
         }
+    }
+
+    #[test]
+    fn the_files_of_a_package_are_found() {
+        let usr = tempfile::tempdir().unwrap();
+        let file = |name: &str| Planned {
+            path: usr.path().join("home").join(name),
+            text: String::new(),
+        };
+        let unit = usr.path().join("lib/systemd/user").join(UNIT);
+        fs::create_dir_all(unit.parent().unwrap()).unwrap();
+        fs::write(&unit, "").unwrap();
+        assert_eq!(packaged(&file(UNIT), usr.path()), Some(unit));
+        assert_eq!(packaged(&file("tiro.desktop"), usr.path()), None);
     }
 
     #[test]
