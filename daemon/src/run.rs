@@ -501,9 +501,8 @@ impl Daemon {
         let waiting = self.waiting.len();
         self.waiting.retain(|asking| asking.client != client);
         let withdrawn = self.waiting.len() < waiting;
-        let meant = |running: &mut Running| {
-            (running.client == client || (any && !withdrawn)) && running.told.stop()
-        };
+        let meant =
+            |running: &mut Running| (running.client == client || (any && !withdrawn)) && running.told.stop();
         if let Some(Running { task, .. }) = self.running.take_if(meant) {
             task.abort();
             tokio::spawn(async move {
