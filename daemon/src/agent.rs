@@ -361,10 +361,13 @@ impl Agent {
 
     fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
         self.turn = Turn {
-            times: tools::when::mentions(&text)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            times: match tools::when::asks_when(&text) {
+                true => Vec::new(),
+                false => tools::when::mentions(&text)
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect(),
+            },
             ..Turn::default()
         };
         self.talk.open(Exchange::new(Message::User {

@@ -22,7 +22,7 @@ mod span;
 mod rule;
 mod find;
 
-pub use find::mentions;
+pub use find::{asks_when, mentions};
 use jiff::{
     Span, SpanFieldwise, Zoned,
     civil::{Date, DateTime, Time},

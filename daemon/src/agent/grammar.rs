@@ -100,13 +100,15 @@ pub fn call(frame: &Frame, name: &str, schema: &Value) -> (String, String) {
     (begin.to_owned(), rest)
 }
 
-/// A schema whose `when` is one of these times, if it has one and there are any.
+/// A schema whose `when` is this time, if it has one. Of several it may be any or all together, so the model says which.
 pub fn timely<'a>(schema: &'a Value, times: &[String], required: bool) -> Cow<'a, Value> {
     if times.is_empty() || schema["properties"].get("when").is_none() {
         return Cow::Borrowed(schema);
     }
     let mut schema = schema.clone();
-    schema["properties"]["when"] = json!({"type": "string", "enum": times});
+    if let [time] = times {
+        schema["properties"]["when"] = json!({"type": "string", "enum": [time]});
+    }
     if required {
         match schema.get_mut("required").and_then(Value::as_array_mut) {
             Some(all) if all.iter().any(|name| name == "when") => {}

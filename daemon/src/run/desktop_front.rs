@@ -248,11 +248,12 @@ impl Desk {
         };
         // A call that has begun is waited for, however long it takes: what it shows would have dead buttons else.
         let work = async {
-            session.ask(open.as_ref()).await?;
-            match tell {
-                Some(tell) => session.tell(tell).await,
-                None => Ok(()),
+            // An answer is shown although a question cannot be: it is told once, and the question is tried again.
+            let asked = session.ask(open.as_ref()).await;
+            if let Some(tell) = tell {
+                session.tell(tell).await?;
             }
+            asked
         };
         tokio::pin!(work);
         if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {

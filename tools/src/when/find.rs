@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    Hint,
+    Hint, MAX_CHARS,
     expr::{Expr, Parts},
     grammar,
     lexer::{self, Token},
@@ -14,12 +14,16 @@ const MAX_WORDS: usize = 40;
 /// No time takes more words: "from a quarter past two until half past four on the first monday of next month".
 const LONGEST: usize = 16;
 /// Words that belong to a time when they stand with one, and alone mostly mean something else: "my day", "week by week",
-/// "sat down", "who may", "about lunch".
+/// "sat down", "who may", "about lunch", "with April", "the morning standup".
 const DOUBTFUL: &[&str] = &[
     "a",
     "about",
     "after",
+    "afternoon",
+    "april",
     "at",
+    "aug",
+    "august",
     "before",
     "breakfast",
     "by",
@@ -27,11 +31,15 @@ const DOUBTFUL: &[&str] = &[
     "days",
     "dinner",
     "during",
+    "evening",
     "for",
     "from",
     "hour",
     "hours",
     "in",
+    "jan",
+    "jun",
+    "june",
     "lunch",
     "mar",
     "march",
@@ -41,6 +49,8 @@ const DOUBTFUL: &[&str] = &[
     "mon",
     "month",
     "months",
+    "morning",
+    "night",
     "now",
     "of",
     "on",
@@ -95,6 +105,24 @@ fn trimmed(words: &str) -> &str {
     words.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
+/// Whether a sentence asks for a time: the one that it names may then be part of a name ("when is the christmas party"), and
+/// says at least not where to look. Nor does it where what is overdue is asked for, which is a time of its own.
+pub fn asks_when(sentence: &str) -> bool {
+    let words: Vec<String> = words(sentence)
+        .into_iter()
+        .map(|place| trimmed(&sentence[place]).to_lowercase())
+        .collect();
+    let asks = |at: usize| match words[at].as_str() {
+        "when" | "when's" => true,
+        "what" | "which" => words
+            .get(at + 1)
+            .is_some_and(|next| ["date", "day", "time"].contains(&next.as_str())),
+        _ => false,
+    };
+    // At the beginning, after no more than a word such as "and".
+    (0..words.len().min(2)).any(asks) || words.iter().any(|word| word == "overdue")
+}
+
 /// Where the words of a sentence stand.
 fn words(sentence: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
@@ -117,11 +145,16 @@ fn words(sentence: &str) -> Vec<Range<usize>> {
 
 /// The time that all these words are together.
 fn time(words: &str) -> Option<Expr> {
+    // What is longer is no time to `resolve` either, and takes the longer to look at.
+    if words.len() > MAX_CHARS {
+        return None;
+    }
     let tokens = lexer::tokens(words)?;
     if !tokens.iter().any(tells) {
         return None;
     }
     grammar::parse(&tokens, Hint::Search).filter(|time| match time {
+        _ if time.unsettled() => false,
         Expr::One(parts) => says_when(parts),
         Expr::Between(..) => true,
         Expr::Again(_) => false,
@@ -190,6 +223,36 @@ mod tests {
             check(sentence, &[]);
         }
         check(&"word ".repeat(10_000), &[]);
+    }
+
+    #[test]
+    fn long_words_take_little_time() {
+        let before = std::time::Instant::now();
+        let dashes = format!("monday{}-xyz", "-the".repeat(4_000));
+        let marks = "day?after?".repeat(1_600) + "monday";
+        for hostile in [dashes.clone(), marks, format!("{}{dashes}", "the ".repeat(30))] {
+            check(&hostile, &[]);
+        }
+        // Without the bound it is minutes.
+        assert!(before.elapsed() < std::time::Duration::from_secs(20));
+    }
+
+    #[test]
+    fn who_asks_for_the_time_may_name_an_event_by_one() {
+        for (sentence, expect) in [
+            ("when is the christmas party", true),
+            ("When's my evening class?", true),
+            ("what day is Anna's 30th birthday", true),
+            ("what time does the fifth lecture begin on monday", true),
+            ("and when do I meet June", true),
+            ("which to-dos of last week are overdue", true),
+            ("what do I have on my calendar tomorrow", false),
+            ("what is on today", false),
+            ("am I free when Anna is here on friday", false),
+            ("", false),
+        ] {
+            assert_eq!(asks_when(sentence), expect, "{sentence:?}");
+        }
     }
 
     #[test]

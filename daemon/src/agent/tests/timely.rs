@@ -49,11 +49,19 @@ fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named(
     check(
         "what do I have on my calendar today and on monday",
         "calendar.query",
-        "monday",
-        false,
+        "today and monday",
+        true,
         false,
     );
     check("what is on my calendar", "calendar.query", "today", true, true);
+    // The time is part of a name here, and asked for.
+    check(
+        "when is the christmas party on my calendar",
+        "calendar.query",
+        "christmas",
+        true,
+        true,
+    );
     check(
         "list my reminders that are due this week",
         "reminders.list",
