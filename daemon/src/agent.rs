@@ -8,14 +8,14 @@ pub mod grammar;
 pub mod ground;
 pub mod rules;
 mod step;
+mod offer;
+mod several;
+mod unsure;
 pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet, HashSet},
-};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
 use serde_json::Value;
@@ -24,7 +24,7 @@ use conversation::{Conversation, Exchange};
 use rules::{Asked, Phase};
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step};
 use toolbox::{Loaded, Loading, Toolbox};
-use tools::{Effect, discover::Match};
+use tools::discover::Match;
 
 /// The knobs, all from the config.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct Settings {
     /// How well they must fit some tool before the model has to call one. Small models talk about tools instead of
     /// calling them, and they cannot tell whether to act (DESIGN section 8): that is decided here, outside the model.
     pub act_score: f32,
+    /// How well the parts of a sentence must fit tools for it to be taken as several requests.
+    pub split_score: f32,
     /// How much the index counts beside the model when one of several tools must be called: the model's log-probability
     /// of the name and this many times the logarithm of the index's score decide together.
     pub rank_weight: f32,
@@ -55,6 +57,18 @@ pub struct Settings {
     pub max_discover: usize,
     /// Where the answer after a successful call comes from.
     pub answer: Answer,
+    /// What happens when no tool surely fits.
+    pub unsure: IfUnsure,
+}
+
+/// What happens when no tool surely fits what the person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfUnsure {
+    /// Tiro asks whether the likeliest tool is meant, or says that it cannot do that. Small models answer out of the
+    /// blue instead, or call what nobody asked for.
+    Ask,
+    /// The model decides.
+    Model,
 }
 
 /// Where the answer after a successful call comes from.
@@ -77,10 +91,12 @@ impl Default for Settings {
             top_k: 3,
             show_score: tools::discover::SHOW_SCORE,
             act_score: tools::discover::ACT_SCORE,
+            split_score: tools::discover::ACT_SCORE,
             rank_weight: RANK_WEIGHT,
             max_calls: 3,
             max_discover: 3,
             answer: Answer::Tool,
+            unsure: IfUnsure::Ask,
         }
     }
 }
@@ -123,6 +139,10 @@ pub struct Agent {
     /// What was loaded before this conversation and is loaded again with its first words.
     kept: Vec<Loaded>,
     found: Found,
+    /// The other requests of the sentence.
+    rest: several::Rest,
+    /// What was asked back about.
+    unsure: Option<unsure::Unsure>,
 }
 
 /// What finding tools cost in a turn, in tokens of the prompt.
@@ -139,7 +159,6 @@ pub struct Found {
 /// What a turn has used up so far.
 #[derive(Default)]
 struct Turn {
-    calls: usize,
     discovers: usize,
     mistakes: usize,
     seen: HashSet<String>,
@@ -150,6 +169,8 @@ struct Turn {
     times: Vec<String>,
     /// Whether the model tried to act and could not.
     stumbled: bool,
+    /// Whether all texts of the last call were the person's own words.
+    own_words: bool,
     /// What the last failed call told; the answer when the model only has words left.
     told: Option<Told>,
     /// The last thing that was really done.
@@ -177,16 +198,19 @@ impl Agent {
             sources: BTreeSet::new(),
             kept: Vec::new(),
             found: Found::default(),
+            rest: several::Rest::default(),
+            unsure: None,
         }
     }
 
     /// The next step.
     pub fn step(&mut self, input: Input) -> Step {
-        match input {
-            Input::Said { text, context, asked } => self.said(text, context, asked),
+        let step = match input {
+            Input::Said { text, context, asked } => return self.said_all(text, context, asked),
             Input::Generated(text) => self.generated(&text),
             Input::Did { call, outcome } => self.came_back(&call, outcome),
-        }
+        };
+        self.go_on(step)
     }
 
     /// Whether text that somebody else wrote is in the conversation. While it is, every write asks the person.
@@ -250,11 +274,13 @@ impl Agent {
         self.sources.clear();
         self.turn = Turn::default();
         self.last = None;
+        self.unsure = None;
     }
 
     /// Closes a turn that was interrupted, so that the next one starts from a well-formed conversation.
     /// What was done stays in it; a turn in which nothing was done leaves no trace.
     pub fn interrupt(&mut self) {
+        self.rest = several::Rest::default();
         match self.turn.did.take() {
             Some(said) => self.talk.close(&said, said.clone()),
             None => self.talk.drop_open(),
@@ -270,15 +296,17 @@ impl Agent {
     /// Ends a turn whose words alone do not fit the window.
     pub fn too_long(&mut self) -> Step {
         self.talk.drop_open();
-        Step::Reply(Reply {
+        self.go_on(Step::Reply(Reply {
             text: words::too_long(),
             end: Ending::CouldNot,
-        })
+        }))
     }
 
-    /// What the open turn has done so far, as the tool said it.
-    pub fn did(&self) -> Option<&str> {
-        self.turn.did.as_deref()
+    /// What the open turn has done so far, as the tools said it.
+    pub fn did(&self) -> Option<String> {
+        let done = self.rest.done().into_iter().chain(self.turn.did.as_deref());
+        let done: Vec<&str> = done.collect();
+        (!done.is_empty()).then(|| done.join(" "))
     }
 
     /// Drops the oldest finished turn and renders the prompt again; `None` when only the open turn is left.
@@ -328,6 +356,12 @@ impl Agent {
         }
         let before = self.toolbox.loaded_tokens();
         let mut discovered = self.take_up();
+        let answer = self.answer_to(text);
+        let text = answer.text;
+        if answer.no {
+            self.open(text, context, discovered);
+            return self.reply(words::declined(), Ending::Done);
+        }
         if let Some(best) = self.toolbox.forbidden_best(&text)
             && best.score >= self.settings.act_score
         {
@@ -336,11 +370,28 @@ impl Agent {
             return self.reply(words::not_allowed(), Ending::CouldNot);
         }
         let fit = self.toolbox.rank(&text);
+        let fit = match &answer.tool {
+            Some(tool) => unsure::agreed(fit, tool),
+            None => fit,
+        };
         let sure = fit
             .first()
             .is_some_and(|best| best.score >= self.settings.act_score);
         let scores: Vec<(String, f32)> = fit.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
-        let earlier = self.talk.gone_on_from(&text);
+        // Who says yes means what was asked about.
+        let earlier = match answer.tool {
+            Some(_) => None,
+            None => self.talk.gone_on_from(&text),
+        };
+        if !sure
+            && earlier.is_none()
+            && self.settings.act_score < 1.0
+            && self.settings.unsure == IfUnsure::Ask
+        {
+            let best = fit.into_iter().next();
+            self.open(text.clone(), context, discovered);
+            return self.ask_back(text, best);
+        }
         let fit = earlier.map_or(fit, |earlier| self.toolbox.rank_after(&text, &earlier));
         discovered.extend(self.pre_discover(fit));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
@@ -484,21 +535,29 @@ impl Agent {
         if !self.toolbox.is_loaded(entry.name) {
             return self.just_in_time(call);
         }
-        let invented = ground::ground(&mut call.arguments, &entry.parameters(), &self.talk.heard());
-        if !invented.is_empty() {
-            tracing::debug!(tool = entry.name, ?invented, "arguments that nobody said");
+        let grounded = ground::ground(
+            entry.name,
+            &mut call.arguments,
+            &entry.parameters(),
+            &self.talk.heard(),
+            &self.talk.said(),
+        );
+        tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
+        if let Some(missing) = grounded.missing {
+            return self.reply(words::missing(&missing), Ending::CouldNot);
         }
+        self.turn.own_words = grounded.own_words;
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             return self.give_up();
         }
-        if self.turn.calls >= self.settings.max_calls {
+        if self.rest.calls >= self.settings.max_calls {
             let did = self.turn.did.take().map(|did| format!("{did} "));
             return self.reply(
                 did.unwrap_or_default() + &words::too_many_calls(),
                 Ending::CouldNot,
             );
         }
-        self.turn.calls += 1;
+        self.rest.calls += 1;
         self.toolbox.touch(&call.name);
         Step::Call(call)
     }
@@ -595,10 +654,17 @@ impl Agent {
 
     /// A call could not be done for a reason that the model or the person can mend.
     fn told(&mut self, call: &Call, text: String, untrusted: bool) -> Step {
-        self.turn.told = Some(Told {
+        let told = Told {
             text: text.clone(),
             untrusted,
-        });
+        };
+        // What the model got from the person to the word it cannot mend. Seen: of 46 such calls none was mended, and
+        // each attempt cost a second.
+        if self.turn.own_words {
+            self.note(call.clone(), text, untrusted, Vec::new());
+            return self.could_not(told);
+        }
+        self.turn.told = Some(told);
         self.try_again(call.clone(), text, untrusted)
     }
 
@@ -697,65 +763,6 @@ impl Agent {
                 // The turn that showed them was taken back; the next one shows them again.
                 self.kept.extend(gone);
             }
-        }
-    }
-
-    fn ask(&self) -> Ask {
-        let rendered = self.renderer.render(&self.sections(), &self.talk.messages());
-        let frame = self.renderer.dialect().frame();
-        let opening = |(name, score): &(String, f32)| {
-            let (text, grammar) =
-                grammar::call(&frame, name, &self.timely(name, self.toolbox.parameters(name)?));
-            Some(Opening {
-                text,
-                prior: self.settings.rank_weight * score.ln(),
-                grammar,
-            })
-        };
-        let openings: Vec<Opening> = self.turn.must_call.iter().filter_map(opening).collect();
-        let grammar = openings.is_empty().then(|| {
-            let callable = self
-                .toolbox
-                .callable(self.turn.discovers >= self.settings.max_discover);
-            let choices: Vec<_> = callable
-                .iter()
-                .map(|(name, schema)| (name.as_str(), self.timely(name, schema)))
-                .collect();
-            grammar::grammar(&frame, &choices)
-        });
-        Ask {
-            prompt: rendered.pieces,
-            static_len: rendered.static_len,
-            openings,
-            grammar,
-        }
-    }
-
-    /// The schema of a call in this turn. A tool that looks for a time looks for one that was named, and where a time can
-    /// mean nothing else it is not called without: small models leave it out, or write a date that nobody said. Not
-    /// again once a call failed, because that may have been why.
-    fn timely<'a>(&self, name: &str, schema: &'a Value) -> Cow<'a, Value> {
-        let entry = self
-            .toolbox
-            .find(name)
-            .filter(|entry| entry.effect == Effect::Read);
-        match entry {
-            Some(entry) if self.turn.mistakes == 0 => grammar::timely(schema, &self.turn.times, entry.timed),
-            _ => Cow::Borrowed(schema),
-        }
-    }
-
-    fn sections(&self) -> Sections {
-        Sections {
-            core: self.toolbox.core_cards(),
-            catalog: self.toolbox.catalog_cards(),
-            discovered: match self.settings.placement {
-                Placement::System => self.toolbox.loaded_cards(),
-                Placement::Tail => Vec::new(),
-            },
-            placement: self.settings.placement,
-            catalog_summaries: self.settings.catalog_summaries,
-            catalog_tokens: self.settings.catalog_tokens,
         }
     }
 }

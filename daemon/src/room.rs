@@ -149,6 +149,11 @@ impl Room {
     /// A room with nothing loaded yet.
     pub fn new(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts) -> Room {
         let index = Arc::new(Index::of(parts.tools));
+        Room::with_index(llm, stt, parts, index)
+    }
+
+    /// The same with an index of the same tools, for who needs many rooms.
+    pub fn with_index(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts, index: Arc<Index>) -> Room {
         let health = Health::at(&parts.dirs.state);
         Room {
             llm,
@@ -381,7 +386,7 @@ impl Room {
     /// Turns an engine's failure into the sentence that ends the turn, and closes the turn.
     pub fn failed(&mut self, error: &EngineError) -> Reply {
         tracing::warn!(%error, "a turn failed");
-        let did = self.agent.as_ref().and_then(|a| a.did().map(str::to_owned));
+        let did = self.agent.as_ref().and_then(Agent::did);
         if let Some(agent) = &mut self.agent {
             agent.interrupt();
         }

@@ -20,6 +20,30 @@ pub fn too_many_calls() -> String {
     "Sorry, that took too many steps, so I stopped.".to_owned()
 }
 
+/// A call lacks what only the person can say; `argument` is its name in the schema.
+pub fn missing(argument: &str) -> String {
+    let argument = argument.replace('_', " ");
+    match argument.as_str() {
+        // No name of a thing.
+        "to" | "from" | "with" | "about" | "in" | "by" => {
+            "I did not catch all of that. What exactly?".to_owned()
+        }
+        several if several.ends_with('s') => format!("I did not catch the {several}. What are they?"),
+        one => format!("I did not catch the {one}. What is it?"),
+    }
+}
+
+/// No tool surely fits; `summary` says what the likeliest one does.
+pub fn do_you_mean(summary: &str) -> String {
+    let mut letters = summary.chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string());
+    format!(
+        "I am not sure what you mean. Is it this: {}{}?",
+        first.unwrap_or_default(),
+        letters.as_str()
+    )
+}
+
 /// The person said no.
 pub fn declined() -> String {
     "Okay, I left it alone.".to_owned()

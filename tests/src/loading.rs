@@ -46,6 +46,8 @@ async fn say(room: &mut Room, words: &str) -> Report {
 fn keeping(placement: Placement) -> Settings {
     let mut settings = Settings {
         placement,
+        // The model only talks here, whatever it is asked.
+        act_score: 1.0,
         ..Settings::default()
     };
     settings.loading.storage = Storage::Context;
@@ -79,7 +81,11 @@ async fn with_storage_context_what_was_found_is_there_after_a_restart() {
         assert_eq!(shown(&llm), 1, "{placement:?}");
         assert_eq!(next.loaded(), loaded);
         // Whoever starts with another storage is not bothered with it, and it does not bother them.
-        let (mut session, llm) = room(&home, Settings::default());
+        let free = Settings {
+            act_score: 1.0,
+            ..Settings::default()
+        };
+        let (mut session, llm) = room(&home, free);
         say(&mut session, "hm").await;
         assert_eq!(shown(&llm), 0);
         next.forget();

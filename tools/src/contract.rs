@@ -34,6 +34,9 @@ pub trait Tool: 'static {
     /// Whether a time in the request can only be its `when`. False where it may as well be among the words that are looked
     /// for: "the mail about friday's meeting".
     const TIMED: bool = false;
+    /// Arguments that the model may word by itself: a text that the person dictates, which may be whole sentences, or an
+    /// address that is written otherwise than said. Every other required text is copied from the person's words.
+    const WORDED: &'static [&'static str] = &[];
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.
     const OWN_WORDS: bool = false;
@@ -464,6 +467,8 @@ pub struct Entry {
     pub untrusted: bool,
     /// As [`Tool::TIMED`].
     pub timed: bool,
+    /// As [`Tool::WORDED`].
+    pub worded: &'static [&'static str],
     /// Whether a tainted conversation refuses it.
     pub own_words: bool,
     /// How long it may run.
@@ -490,6 +495,7 @@ impl Entry {
             confirm: T::CONFIRM,
             untrusted: T::UNTRUSTED,
             timed: T::TIMED,
+            worded: T::WORDED,
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,

@@ -25,7 +25,7 @@ pub const MIN_SCORE: f32 = 0.10;
 pub const SHOW_SCORE: f32 = 0.15;
 /// The score from which on a tool is to be called rather than talked about: 96 % of what no tool serves stays under it, and
 /// 10 % of the rest.
-pub const ACT_SCORE: f32 = 0.40;
+pub const ACT_SCORE: f32 = 0.35;
 
 /// What the index knows of one tool; foreign tools are added in the same form.
 #[derive(Debug, Clone)]

@@ -43,7 +43,8 @@ impl Exchange {
 fn points_back(said: &str) -> bool {
     let said = said.to_lowercase();
     let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    words.any(|word| POINTS_BACK.contains(&word))
+    let bare = |word: &str| word.split('\'').next().unwrap_or_default().to_owned();
+    words.any(|word| POINTS_BACK.contains(&word) || POINTS_BACK.contains(&bare(word).as_str()))
         || GOES_ON.iter().any(|start| said.trim().starts_with(start))
 }
 

@@ -1,8 +1,10 @@
 //! GBNF from tool schemas: a call that names a tool that is there, with every argument it needs, or free text.
 //!
 //! Properties come in schema order, required ones always, optional ones in any subset. Literals are names, keys and
-//! enum values only: never a description, never what somebody said. A schema that this does not understand becomes
-//! any JSON value; the tool's own type still checks it.
+//! enum values, and words that the person said, whole and quoted: never a description, never what somebody else wrote.
+//! A schema that this does not understand becomes any JSON value; the tool's own type still checks it.
+
+mod said;
 
 use std::{
     borrow::{Borrow, Cow},
@@ -11,6 +13,8 @@ use std::{
 
 use prompts::Frame;
 use serde_json::{Map, Value, json};
+
+pub use said::copied;
 
 /// Nested objects with their own rules; what is deeper is any JSON.
 const MAX_DEPTH: usize = 3;
@@ -129,6 +133,8 @@ mod tests;
 struct Rules {
     text: String,
     count: usize,
+    /// Whether the rules for what was said are there; they are the same for every argument.
+    said: bool,
 }
 
 impl Rules {
@@ -200,6 +206,7 @@ impl Rules {
                 .is_some_and(|n| n >= least)
         };
         match kind {
+            "string" if schema[said::KEY].is_string() => self.said(schema),
             "string" if at_least("minLength", 1.0) => "filled".to_owned(),
             "integer" if at_least("minimum", 1.0) => "positive".to_owned(),
             "integer" if at_least("minimum", 0.0) => "natural".to_owned(),
@@ -211,6 +218,17 @@ impl Rules {
             },
             _ => "value".to_owned(),
         }
+    }
+
+    /// A stretch of what was said.
+    fn said(&mut self, schema: &Value) -> String {
+        if !self.said {
+            self.said = true;
+            let rules = said::rules(schema[said::KEY].as_str().unwrap_or_default());
+            self.count += rules.lines().count();
+            self.text.push_str(&rules);
+        }
+        "said".to_owned()
     }
 
     fn array(&mut self, name: &str, schema: &Value, depth: usize) -> String {

@@ -1,68 +1,167 @@
-//! What nobody said does not count: optional words that a model filled in by itself are left out.
+//! What nobody said does not count: words that a model filled in by itself are left out, or asked for.
 //!
-//! Small models fill every argument that a schema offers ("label": "for a meeting"). An optional free-text argument is
-//! kept only when its words come from what the person said or from what a trusted tool answered. Required arguments,
-//! numbers, enumerations and switches stay: the tool itself checks those.
+//! Small models fill every argument that a schema offers ("label": "for a meeting") and every one that it requires
+//! ("items": ["milk"] for "add to my list"). A free-text argument is kept only when its words come from what the person
+//! said or from what a trusted tool answered. One that is required and was not said at all is asked for. Numbers,
+//! enumerations and switches stay: the tool itself checks those.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 use strsim::jaro_winkler;
-use tools::discover::words::is_number;
+use tools::discover::words::{Normaliser, is_number};
 
 /// Words that carry no content of their own; an argument made of these alone says nothing.
 const EMPTY: &[&str] = &[
     "a", "an", "and", "any", "are", "as", "at", "be", "by", "do", "for", "from", "have", "i", "in", "is",
     "it", "me", "my", "of", "on", "or", "s", "the", "this", "to", "what", "with", "you", "your",
 ];
+/// Words that name nothing yet where something has to be named: "a new note", "some things".
+const VAGUE: &[&str] = &["new", "please", "some", "something", "that", "thing", "things"];
 
 /// How alike a word must be to one that was said: "reminder" and "reminders", "Ana" and "Anna".
 const ALIKE: f64 = 0.9;
 
-/// Leaves out optional text arguments that do not come from `heard`, and returns their names.
-pub fn ground(arguments: &mut Value, schema: &Value, heard: &[&str]) -> Vec<String> {
-    let Some(given) = arguments.as_object_mut() else {
-        return Vec::new();
+/// What became of the arguments of a call.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Grounded {
+    /// Arguments that nobody said and that were left out.
+    pub dropped: Vec<String>,
+    /// A required argument that nobody said.
+    pub missing: Option<String>,
+    /// Whether all texts that are left are the person's own words.
+    pub own_words: bool,
+}
+
+/// Leaves out texts that do not come from `heard`. What is required may come from anything that was said `before`, too,
+/// since people go on from there without saying so. `tool` is the name of the tool: its own words do not say what a
+/// required argument is ("add to my list").
+pub fn ground(
+    tool: &str,
+    arguments: &mut Value,
+    schema: &Value,
+    heard: &[&str],
+    before: &[&str],
+) -> Grounded {
+    let mut done = Grounded {
+        own_words: true,
+        ..Grounded::default()
     };
-    let heard: HashSet<String> = heard.iter().flat_map(|text| with_pairs(text)).collect();
+    let Some(given) = arguments.as_object_mut() else {
+        return done;
+    };
+    let heard = Heard::of(heard.iter().copied());
+    let all_said = Heard::of(heard.texts.iter().copied().chain(before.iter().copied()));
+    let of_tool: Vec<String> = words(tool).filter(|word| word.len() > 2).collect();
     let required = |name: &str| {
         schema["required"]
             .as_array()
             .is_some_and(|names| names.iter().any(|n| n == name))
     };
-    let free_text = |name: &str| {
-        let property = &schema["properties"][name];
-        property["type"] == "string" && property.get("enum").is_none() && property.get("const").is_none()
-    };
-    let invented = |name: &str, value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|text| free_text(name) && !required(name) && !grounded(text, &heard))
-    };
-    let dropped: Vec<String> = given
-        .iter()
-        .filter(|(name, value)| invented(name, value))
-        .map(|(name, _)| name.clone())
-        .collect();
-    for name in &dropped {
+    for (name, value) in given.iter_mut() {
+        let property = &schema["properties"][name.as_str()];
+        let needed = required(name);
+        let gone = match value {
+            Value::String(text) if free_text(property) => match needed {
+                true => !named(text, &all_said, &of_tool),
+                false => !grounded(text, &heard),
+            },
+            // None of what is asked for may get lost, so these go together.
+            Value::Array(all) if needed && !all.is_empty() && free_text(&property["items"]) => {
+                let said = |one: &Value| one.as_str().is_none_or(|text| named(text, &all_said, &of_tool));
+                !all.iter().any(said)
+            }
+            Value::Array(all) if !all.is_empty() && free_text(&property["items"]) => {
+                all.retain(|one| one.as_str().is_none_or(|text| grounded(text, &heard)));
+                all.is_empty()
+            }
+            _ => false,
+        };
+        match (gone, needed) {
+            (true, true) => done.missing = done.missing.or_else(|| Some(name.clone())),
+            (true, false) => done.dropped.push(name.clone()),
+            (false, _) if chosen(property) || chosen(&property["items"]) => {}
+            (false, _) => done.own_words &= texts(value).all(|text| grounded(text, &heard)),
+        }
+    }
+    for name in &done.dropped {
         given.shift_remove(name);
     }
-    dropped
+    done
+}
+
+fn free_text(property: &Value) -> bool {
+    property["type"] == "string" && !chosen(property)
+}
+
+/// Whether it is one of the words of the schema.
+fn chosen(property: &Value) -> bool {
+    property.get("enum").is_some() || property.get("const").is_some()
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    let all = match value {
+        Value::Array(all) => all.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    all.iter().filter_map(Value::as_str)
+}
+
+/// Whether a required text says something that was heard: a text that the model worded need not be the person's to the
+/// word, but one of which nothing was said is made up, and one that only repeats what the tool is called names nothing.
+fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
+    let names = |word: &String| {
+        !EMPTY.contains(&word.as_str())
+            && !VAGUE.contains(&word.as_str())
+            && !of_tool.iter().any(|own| jaro_winkler(own, word) >= ALIKE)
+    };
+    let mut content = words(text).filter(names).peekable();
+    content.peek().is_some() && content.any(|word| heard.has(&word))
 }
 
 /// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
 /// any number was said: the prompt names the time of day, which models copy.
-fn grounded(text: &str, heard: &HashSet<String>) -> bool {
-    let counted = || heard.iter().any(|word| is_number(word));
+fn grounded(text: &str, heard: &Heard<'_>) -> bool {
     let mut content = words(text)
         .filter(|word| !EMPTY.contains(&word.as_str()))
         .peekable();
-    content.peek().is_some()
-        && content.all(|word| {
-            (word.chars().all(|c| c.is_ascii_digit()) && counted())
-                || heard.contains(&word)
-                || heard.iter().any(|h| jaro_winkler(h, &word) >= ALIKE)
-        })
+    content.peek().is_some() && content.all(|word| heard.has(&word))
+}
+
+/// What was said, to be looked up.
+struct Heard<'a> {
+    texts: Vec<&'a str>,
+    words: HashSet<String>,
+    /// Recognisers write what they hear: "flower" for flour, "grays" for Grace.
+    sounds: HashSet<String>,
+    /// Whether a number was said, and which digits would have been said as words.
+    counted: bool,
+    normal: Normaliser,
+}
+
+impl<'a> Heard<'a> {
+    fn of(texts: impl Iterator<Item = &'a str>) -> Heard<'a> {
+        let (texts, normal) = (texts.collect::<Vec<_>>(), Normaliser::new());
+        let words: HashSet<String> = texts.iter().flat_map(|text| with_pairs(text)).collect();
+        Heard {
+            counted: words.iter().any(|word| is_number(word)),
+            sounds: words
+                .iter()
+                .map(|word| normal.sound(word))
+                .filter(|sound| sound.len() > 1)
+                .collect(),
+            texts,
+            words,
+            normal,
+        }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        (word.chars().all(|c| c.is_ascii_digit()) && self.counted)
+            || self.words.contains(word)
+            || self.sounds.contains(&self.normal.sound(word))
+            || self.words.iter().any(|h| jaro_winkler(h, word) >= ALIKE)
+    }
 }
 
 /// Words, and neighbours written together: recognisers hear "p m" and "to do".
@@ -94,18 +193,26 @@ mod tests {
 
     use super::*;
 
+    const SCHEMA: &str = r#"{
+        "properties": {
+            "title": {"type": "string"}, "when": {"type": "string"}, "label": {"type": "string"},
+            "want": {"type": "string", "enum": ["phone", "mail"]}, "count": {"type": "integer"},
+            "items": {"type": "array", "items": {"type": "string"}},
+            "people": {"type": "array", "items": {"type": "string"}}
+        },
+        "required": ["title", "items"]
+    }"#;
+
+    fn after(heard: &str, arguments: &Value) -> (Value, Grounded) {
+        let mut kept = arguments.clone();
+        let schema = serde_json::from_str(SCHEMA).unwrap();
+        let done = ground("lists.add_item", &mut kept, &schema, &[heard], &["the red one"]);
+        (kept, done)
+    }
+
     #[track_caller]
     fn check(heard: &str, arguments: Value, expect: Value) {
-        let schema = json!({
-            "properties": {
-                "title": {"type": "string"}, "when": {"type": "string"}, "label": {"type": "string"},
-                "want": {"type": "string", "enum": ["phone", "mail"]}, "count": {"type": "integer"},
-            },
-            "required": ["title"],
-        });
-        let mut kept = arguments;
-        ground(&mut kept, &schema, &[heard]);
-        assert_eq!(kept, expect, "{heard:?}");
+        assert_eq!(after(heard, &arguments).0, expect, "{heard:?}");
     }
 
     #[test]
@@ -151,13 +258,77 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_or_no_free_text_is_left_to_the_tool() {
+    fn what_is_no_free_text_is_left_to_the_tool() {
         check(
             "hello",
-            json!({"title": "made up", "want": "phone", "count": 5}),
-            json!({"title": "made up", "want": "phone", "count": 5}),
+            json!({"want": "phone", "count": 5, "unknown": "words"}),
+            json!({"want": "phone", "count": 5, "unknown": "words"}),
         );
         check("hello", json!([1]), json!([1]));
-        check("hello", json!({"unknown": "words"}), json!({"unknown": "words"}));
+    }
+
+    #[test]
+    fn what_is_required_and_was_not_said_is_asked_for() {
+        #[track_caller]
+        fn check(heard: &str, arguments: Value, missing: Option<&str>) {
+            let done = after(heard, &arguments).1;
+            assert_eq!(done.missing.as_deref(), missing, "{heard:?} {arguments}");
+        }
+        check(
+            "add to my to do list",
+            json!({"items": ["buy milk"]}),
+            Some("items"),
+        );
+        check(
+            "add to my to do list",
+            json!({"items": ["to do list"]}),
+            Some("items"),
+        );
+        check(
+            "add a new item to a list",
+            json!({"items": ["a new item"]}),
+            Some("items"),
+        );
+        check("add milk to my list", json!({"items": ["milk"]}), None);
+        check("add by milk to my list", json!({"items": ["buy milk"]}), None);
+        check("add to my list", json!({"title": "Groceries"}), Some("title"));
+        check("tell anna I am late", json!({"title": "I'll be late"}), None);
+        check("call at five p m", json!({"title": "17:00"}), None);
+        check("add flower to my list", json!({"items": ["flour"]}), None);
+        check("tell her it comes by one", json!({"title": "by one"}), None);
+        // People go on from what they said before.
+        check("make it bigger", json!({"title": "red"}), None);
+        check("make it bigger", json!({"title": "green"}), Some("title"));
+    }
+
+    #[test]
+    fn what_a_list_holds_and_nobody_said_goes() {
+        check(
+            "add milk to my list",
+            json!({"items": ["milk", "bread"], "people": ["Tiro"]}),
+            // What is asked for is read back, and no part of it is lost.
+            json!({"items": ["milk", "bread"]}),
+        );
+        check(
+            "lunch with anna and tom",
+            json!({"people": ["Anna", "Tom", "Priya"]}),
+            json!({"people": ["Anna", "Tom"]}),
+        );
+    }
+
+    #[test]
+    fn words_of_the_model_are_told_from_the_persons() {
+        #[track_caller]
+        fn check(heard: &str, arguments: Value, own_words: bool) {
+            assert_eq!(after(heard, &arguments).1.own_words, own_words, "{heard:?}");
+        }
+        check(
+            "rain in portland on monday",
+            json!({"label": "Portland", "when": "monday"}),
+            true,
+        );
+        check("tell anna I am late", json!({"title": "I will be late"}), false);
+        check("what is on", json!({"label": "made up"}), true);
+        check("what is on", json!({"count": 5, "want": "phone"}), true);
     }
 }

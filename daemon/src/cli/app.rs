@@ -142,9 +142,12 @@ impl App {
             top_k: config.tools.top_k as usize,
             show_score: config.tools.show_score as f32,
             act_score: config.tools.act_score as f32,
+            // Whoever wants Tiro to be surer before it acts wants that of each part, too.
+            split_score: config.tools.act_score as f32,
             rank_weight: config.tools.rank_weight as f32,
             max_calls: config.tools.max_calls as usize,
             max_discover: config.tools.max_discover as usize,
+            unsure: crate::agent::IfUnsure::Ask,
             answer: match config.agent.answer {
                 config::Answer::Tool => Answer::Tool,
                 config::Answer::Model => Answer::Model,

@@ -25,6 +25,7 @@ impl Tool for This {
     const NAME: &'static str = "calc.evaluate";
     const SUMMARY: &'static str = "Calculate a sum: plus, minus, times, divided, percent, powers, roots";
     const EFFECT: Effect = Effect::Read;
+    const WORDED: &'static [&'static str] = &["expression"];
     const EXAMPLES: &'static [&'static str] = &[
         "what is fifteen percent of two hundred",
         "calculate 12 times 7",

@@ -25,6 +25,7 @@ impl Tool for This {
     const NAME: &'static str = "clipboard.write";
     const SUMMARY: &'static str = "Copy a text to the clipboard, ready to be pasted";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "copy my address to the clipboard",
         "put see you at eight in the clipboard",

@@ -31,6 +31,7 @@ impl Tool for This {
     const NAME: &'static str = "mail.draft";
     const SUMMARY: &'static str = "Save a mail among the drafts without sending it";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "draft an email to Anna about the trip",
         "write a mail to my boss but do not send it yet",

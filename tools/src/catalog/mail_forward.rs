@@ -40,6 +40,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Egress;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "forward that email to Anna",
         "pass the invoice mail on to my accountant",

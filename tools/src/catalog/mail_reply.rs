@@ -37,6 +37,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Egress;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "reply to Anna that I will be there",
         "answer that email with yes",

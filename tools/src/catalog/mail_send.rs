@@ -33,6 +33,7 @@ impl Tool for This {
     const NAME: &'static str = "mail.send";
     const SUMMARY: &'static str = "Send a new mail to contacts or addresses";
     const EFFECT: Effect = Effect::Egress;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "send an email to Anna saying I will be late",
         "email my boss that I am sick today",

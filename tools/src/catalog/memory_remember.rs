@@ -27,6 +27,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Write;
     // A fact that a mail planted would steer every later answer.
     const OWN_WORDS: bool = true;
+    const WORDED: &'static [&'static str] = &["fact"];
     const EXAMPLES: &'static [&'static str] = &[
         "remember that my locker code is 4411",
         "remember I parked on level three",

@@ -36,6 +36,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Send a text message, SMS or Signal chat message to somebody";
     const EFFECT: Effect = Effect::Egress;
     const TIMEOUT: Duration = Duration::from_secs(30);
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "text Anna that I am running late",
         "send a message to mom: happy birthday",

@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "notes.append";
     const SUMMARY: &'static str = "Add a line or text to a note that is there already";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "add sunscreen to my packing list note",
         "append call the bank to the note about money",

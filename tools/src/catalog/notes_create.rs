@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "notes.create";
     const SUMMARY: &'static str = "Write a new note: jot down or save a text";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "take a note",
         "make a note that the plumber comes on Tuesday",

@@ -39,6 +39,7 @@ impl Tool for This {
     const NAME: &'static str = "reminders.create";
     const SUMMARY: &'static str = "Remember a thing to do and remind the person of it at a time";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["title"];
     const EXAMPLES: &'static [&'static str] = &[
         "remind me to call mum tomorrow at five",
         "remind me in twenty minutes to take the pizza out",

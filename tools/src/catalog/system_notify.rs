@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "system.notify";
     const SUMMARY: &'static str = "Show a notification on this desktop right now";
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "show a notification saying dinner is ready",
         "notify me that the build is done",

@@ -27,6 +27,7 @@ impl Tool for This {
     /// As with a program that is opened: the person sees it and can close it. It asks nobody where the person said the
     /// address; once somebody else's text was read every write asks, and names the address (`daemon/src/consent.rs`).
     const EFFECT: Effect = Effect::Write;
+    const WORDED: &'static [&'static str] = &["url"];
     const EXAMPLES: &'static [&'static str] = &[
         "open wikipedia dot org",
         "go to www.example.com",

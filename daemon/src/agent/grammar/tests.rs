@@ -8,7 +8,7 @@ use prompts::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{gbnf::Gbnf, grammar};
+use super::{copied, gbnf::Gbnf, grammar};
 
 /// Whether arguments written like this are let through for a tool with this schema.
 #[track_caller]
@@ -358,6 +358,67 @@ proptest! {
             let mut incomplete = value.as_object().unwrap().clone();
             incomplete.shift_remove(key.as_str().unwrap());
             prop_assert!(!rules.accepts(&call("x.y", &spaced(&incomplete.into()))));
+        }
+    }
+}
+
+#[test]
+fn a_required_text_is_a_stretch_of_what_was_said() {
+    #[track_caller]
+    fn check(said: &str, arguments: &str, accepted: bool) {
+        let schema = object(
+            json!({"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"},
+                   "l": {"type": "array", "items": {"type": "string"}}}),
+            json!(["a", "b", "l"]),
+        );
+        let schema = copied(std::borrow::Cow::Owned(schema), said, &["b"]);
+        super::tests::check(&schema, arguments, accepted);
+    }
+    let said = r#"Call "Zoë", my aunt -- at five p.m.!"#;
+    check(
+        said,
+        r#"{"a": "Call", "b": "anything", "l": ["aunt", "five"]}"#,
+        true,
+    );
+    check(
+        said,
+        r#"{"a": "my aunt -- at five p.m", "b": "", "c": "free, too", "l": []}"#,
+        true,
+    );
+    check(said, r#"{"a": "Call \"Zoë\", my", "b": "", "l": []}"#, true);
+    // Punctuation around a stretch is not part of it.
+    check(said, r#"{"a": "Zoë\",", "b": "", "l": []}"#, false);
+    check(said, r#"{"a": "uncle", "b": "", "l": []}"#, false);
+    check(said, r#"{"a": "Call aunt", "b": "", "l": []}"#, false);
+    check(said, r#"{"a": "au", "b": "", "l": []}"#, false);
+    check(said, r#"{"a": "", "b": "", "l": []}"#, false);
+    check(said, r#"{"a": "aunt", "b": "", "l": ["milk"]}"#, false);
+    // What cannot be cut into words, or into too many, leaves the argument free.
+    check("?!", r#"{"a": "anything", "b": "", "l": ["anything"]}"#, true);
+    check(
+        &"word ".repeat(65),
+        r#"{"a": "anything", "b": "", "l": []}"#,
+        true,
+    );
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_is_said_becomes_a_rule(said in "\\PC{0,40}", from in 0usize..8) {
+        let schema = object(json!({"a": {"type": "string"}}), json!(["a"]));
+        let words: Vec<&str> = said
+            .split_whitespace()
+            .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let schema = copied(std::borrow::Cow::Owned(schema), &said, &[]).into_owned();
+        let rules = Gbnf::parse(&grammar(&Hermes.frame(), &[("notes.create", &schema)]));
+        let arguments = |text: &str| call("notes.create", &format!("{{\"a\": {}}}", Value::from(text)));
+        if let Some(word) = words.get(from) {
+            prop_assert!(rules.accepts(&arguments(word)), "{said:?}: {word:?}");
+        }
+        if !words.is_empty() {
+            prop_assert!(!rules.accepts(&arguments("something else altogether, not said by anyone")));
         }
     }
 }

@@ -196,6 +196,7 @@ fn a_rule_keeps_a_tool_from_being_loaded() {
 #[test]
 fn a_rule_keeps_a_tool_from_being_called_whatever_the_model_writes() {
     let mut agent = ruled(When::Always, &[Phase::Active]);
+    agent.settings.unsure = IfUnsure::Model;
     let first = ask(said(&mut agent, "hm", at(0)));
     assert!(!allows(&first, "timers.set") && allows(&first, "notes.create"));
     let end = reply(model(&mut agent, "timers.set", "ten minutes"));

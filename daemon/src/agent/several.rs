@@ -1,0 +1,253 @@
+//! Several requests in one sentence: "set a timer for ten minutes and tell me what is on tomorrow".
+//!
+//! A sentence is cut where both sides are sure to be requests of their own; the agent then takes them one after the other,
+//! and their answers become one. Where it is not sure, nothing is cut: "remind me to call mum and text dad" is one
+//! reminder.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
+
+/// Words that join requests.
+const JOINTS: &[&str] = &["also", "and", "plus", "then"];
+/// Words in front of a request that say nothing about it.
+const POLITE: &[&str] = &["can", "could", "please", "would", "you"];
+/// As many business calls as a turn may have; what is said after the last cut stays with it.
+const MOST: usize = 3;
+
+/// What is still to be done of a sentence, and what came of the rest.
+#[derive(Default)]
+pub(super) struct Rest {
+    /// Business calls of the whole sentence.
+    pub(super) calls: usize,
+    waiting: VecDeque<String>,
+    replies: Vec<Reply>,
+    context: String,
+    asked: Asked,
+}
+
+impl Rest {
+    /// What was done before the open request, as it was said.
+    pub(super) fn done(&self) -> Vec<&str> {
+        let done = self.replies.iter().filter(|reply| reply.end == Ending::Done);
+        done.map(|reply| reply.text.as_str()).collect()
+    }
+}
+
+impl Agent {
+    /// Opens a turn with the first request of a sentence, and keeps the others.
+    pub(super) fn said_all(&mut self, text: String, context: String, asked: Asked) -> Step {
+        let mut requests = VecDeque::from(cut(&text, &self.toolbox, self.settings.split_score));
+        let first = requests.pop_front().unwrap_or(text);
+        let step = self.said(first, context.clone(), asked.clone());
+        self.rest = Rest {
+            waiting: requests,
+            context,
+            asked,
+            ..Rest::default()
+        };
+        self.go_on(step)
+    }
+
+    /// After an answer, opens the next request of the sentence; after the last one, joins the answers.
+    pub(super) fn go_on(&mut self, step: Step) -> Step {
+        let mut step = step;
+        while let Step::Reply(reply) = step {
+            let Some(next) = self.rest.waiting.pop_front() else {
+                return Step::Reply(self.joined(reply));
+            };
+            self.rest.replies.push(reply);
+            let (context, asked) = (self.rest.context.clone(), self.rest.asked.clone());
+            let rest = std::mem::take(&mut self.rest);
+            step = self.said(next, context, asked);
+            self.rest = rest;
+        }
+        step
+    }
+
+    fn joined(&mut self, last: Reply) -> Reply {
+        let mut all = std::mem::take(&mut self.rest).replies;
+        if all.is_empty() {
+            return last;
+        }
+        all.push(last);
+        let ends = |end| all.iter().any(|reply| reply.end == end);
+        let end = match (ends(Ending::NeedsConfirmation), ends(Ending::CouldNot)) {
+            (true, _) => Ending::NeedsConfirmation,
+            (false, true) => Ending::CouldNot,
+            (false, false) => Ending::Done,
+        };
+        let texts: Vec<&str> = all.iter().map(|reply| reply.text.as_str()).collect();
+        Reply {
+            text: texts.join(" "),
+            end,
+        }
+    }
+}
+
+/// The requests of a sentence; one when it cannot be cut.
+fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
+    let openers = openers(toolbox);
+    let mut requests = Vec::new();
+    let mut rest = text.trim();
+    while requests.len() + 1 < MOST {
+        let Some((first, after)) = first_cut(rest, toolbox, &openers, sure) else {
+            break;
+        };
+        requests.push(first.to_owned());
+        rest = after;
+    }
+    requests.push(rest.to_owned());
+    requests
+}
+
+/// The first place at which both sides are requests: what is before it and what is after it, without the joint.
+fn first_cut<'a>(
+    text: &'a str,
+    toolbox: &Toolbox,
+    openers: &HashSet<&str>,
+    sure: f32,
+) -> Option<(&'a str, &'a str)> {
+    let words = words(text);
+    let best = |part: &str| {
+        let best = toolbox.rank(part).into_iter().next()?;
+        let entry = toolbox.find(&best.name)?;
+        (best.score >= sure).then_some(entry)
+    };
+    let mut at = 1;
+    while at < words.len() {
+        let (_, before) = words[at - 1];
+        let new_sentence = text[..before].ends_with(['.', '?', '!', ';']);
+        let new_clause = new_sentence || text[..before].ends_with(',');
+        let next = (at..words.len()).find(|i| !is(JOINTS, words[*i], text));
+        let Some(next) = next else { break };
+        if next == at && !new_clause {
+            at += 1;
+            continue;
+        }
+        let (start, _) = words[next];
+        let (left, right) = (text[..before].trim_end_matches([',', ';']), &text[start..]);
+        let opens = |from: usize| {
+            let first = (from..words.len()).find(|i| !is(POLITE, words[*i], text));
+            first.is_some_and(|i| openers.contains(plain(words[i], text).as_str()))
+        };
+        if opens(0)
+            && opens(next)
+            && let (Some(first), Some(second)) = (best(left), best(right))
+            // What somebody dictates may hold whole clauses; only a new sentence ends it for sure.
+            && (first.worded.is_empty() || new_sentence)
+            && (words.len() - next > 1 || second.name.ends_with(&format!(".{}", plain(words[next], text))))
+        {
+            return Some((left, right));
+        }
+        at = next.max(at + 1);
+    }
+    None
+}
+
+/// The words with which requests begin: in the examples of the tools they stand at the beginning, and seldom elsewhere.
+fn openers(toolbox: &Toolbox) -> HashSet<&'static str> {
+    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    let examples = toolbox.names().filter_map(|name| toolbox.find(name));
+    for example in examples.flat_map(|entry| entry.examples) {
+        let words = example.split(|c: char| !c.is_alphanumeric());
+        for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
+            let (first, all) = counts.entry(word).or_default();
+            *first += usize::from(at == 0);
+            *all += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .filter(|(_, (first, all))| *first > 1 && *first * 2 > *all)
+        .map(|(word, _)| word)
+        .collect()
+}
+
+/// Where the words are.
+fn words(text: &str) -> Vec<(usize, usize)> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        let shown = word.trim_end();
+        if !shown.is_empty() {
+            words.push((at, at + shown.len()));
+        }
+        at += word.len();
+    }
+    words
+}
+
+fn plain((start, end): (usize, usize), text: &str) -> String {
+    text[start..end]
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|part| !part.is_empty())
+        .unwrap_or_default()
+        .to_lowercase()
+}
+
+fn is(list: &[&str], word: (usize, usize), text: &str) -> bool {
+    list.contains(&plain(word, text).as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tools::discover::{ACT_SCORE, Index};
+
+    use super::*;
+    use crate::agent::toolbox::Loading;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[&str]) {
+        let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &Loading::default());
+        assert_eq!(cut(text, &toolbox, ACT_SCORE), expect);
+    }
+
+    #[test]
+    fn requests_are_taken_apart() {
+        check(
+            "set a timer for ten minutes and tell me what is on my calendar tomorrow",
+            &[
+                "set a timer for ten minutes",
+                "tell me what is on my calendar tomorrow",
+            ],
+        );
+        check(
+            "turn the volume down, and then play some jazz",
+            &["turn the volume down", "play some jazz"],
+        );
+        check(
+            "Remind me to water the plants. What's the weather like today?",
+            &["Remind me to water the plants.", "What's the weather like today?"],
+        );
+        check(
+            "set an alarm for seven, add milk to the shopping list and also please lock the screen",
+            &[
+                "set an alarm for seven",
+                "add milk to the shopping list",
+                "please lock the screen",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_one_request_stays_one() {
+        for text in [
+            "add milk and eggs to the shopping list",
+            "remind me to call mum and text dad",
+            "make a note that the bins go out on monday and check the meter",
+            "write to anna that I am late and tell her to start without me",
+            "schedule lunch with anna and tom tomorrow at noon",
+            "play rock and roll",
+            "tomorrow morning at nine, remind me that the library books are due",
+            "what is on my calendar tomorrow",
+            "and",
+            "and then and then",
+            "",
+        ] {
+            check(text, &[text]);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Several requests in one sentence: one after the other, one answer.
+
+use super::{timely::whole, *};
+
+const BOTH: &str = "set a timer for ten minutes and tell me what is on my calendar tomorrow";
+
+#[track_caller]
+fn timer(agent: &mut Agent) -> Call {
+    let ask = say(agent, BOTH);
+    let prompt = text(&ask);
+    assert!(prompt.contains("set a timer for ten minutes"), "{prompt}");
+    assert!(!prompt.contains("calendar tomorrow"), "one at a time: {prompt}");
+    write(agent, "timers.set", json!({"duration": "ten minutes"}))
+}
+
+#[track_caller]
+fn write(agent: &mut Agent, name: &str, arguments: Value) -> Call {
+    let text = json!({"name": name, "arguments": arguments});
+    call(agent.step(Input::Generated(format!("<tool_call>\n{text}\n</tool_call>"))))
+}
+
+#[test]
+fn both_are_done_and_both_answers_are_told() {
+    let mut agent = whole();
+    let first = timer(&mut agent);
+    let next = ask(did(&mut agent, first, output("The timer runs.")));
+    assert!(text(&next).contains("tell me what is on my calendar tomorrow"));
+    assert_eq!(agent.did().as_deref(), Some("The timer runs."));
+    let second = write(&mut agent, "calendar.query", json!({"when": "tomorrow"}));
+    let end = reply(did(&mut agent, second, output("Nothing tomorrow.")));
+    assert_eq!(
+        (end.text.as_str(), end.end),
+        ("The timer runs. Nothing tomorrow.", Ending::Done)
+    );
+}
+
+#[test]
+fn one_that_cannot_be_done_does_not_hide_the_other() {
+    let mut agent = whole();
+    let first = timer(&mut agent);
+    ask(did(
+        &mut agent,
+        first,
+        Outcome::Broken("The disk is full.".into()),
+    ));
+    let second = write(&mut agent, "calendar.query", json!({"when": "tomorrow"}));
+    let end = reply(did(&mut agent, second, output("Nothing tomorrow.")));
+    assert_eq!(
+        (end.text.as_str(), end.end),
+        ("The disk is full. Nothing tomorrow.", Ending::CouldNot)
+    );
+}
+
+#[test]
+fn who_interrupts_is_done_with_all_of_it() {
+    let mut agent = whole();
+    let first = timer(&mut agent);
+    ask(did(&mut agent, first, output("The timer runs.")));
+    agent.settle();
+    assert_eq!(agent.did(), None);
+    let other = say(&mut agent, "what is the weather like today");
+    assert!(
+        text(&other).contains("The timer runs."),
+        "what was done stays in the conversation"
+    );
+    let weather = write(&mut agent, "weather.forecast", json!({"when": "today"}));
+    let end = reply(did(&mut agent, weather, output("Sunny.")));
+    assert_eq!(end.text, "Sunny.");
+}
+
+#[test]
+fn a_turn_has_its_calls_once_for_all_requests() {
+    let mut agent = whole();
+    let first = timer(&mut agent);
+    ask(did(&mut agent, first, output("The timer runs.")));
+    for arguments in [json!({"when": "tomorrow"}), json!({})] {
+        let again = write(&mut agent, "calendar.query", arguments);
+        ask(did(&mut agent, again, Outcome::Misfit("No.".into())));
+    }
+    let text = json!({"name": "calendar.query", "arguments": {"text": "calendar"}});
+    let end = reply(agent.step(Input::Generated(format!("<tool_call>\n{text}\n</tool_call>"))));
+    assert!(end.text.ends_with(&words::too_many_calls()), "{end:?}");
+    assert!(end.text.starts_with("The timer runs."), "{end:?}");
+}

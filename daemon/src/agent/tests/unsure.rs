@@ -1,0 +1,68 @@
+//! What is not clear is asked, what nothing serves is said to be so, and neither asks the model.
+
+use super::{timely::whole, *};
+
+/// A request that fits a tool, but not surely.
+const UNCLEAR: &str = "make my lunch with Anna last until three";
+
+#[track_caller]
+fn asked_back(agent: &mut Agent) -> String {
+    let end = reply(said(agent, UNCLEAR, Asked::default()));
+    assert!(end.text.ends_with('?') && end.end == Ending::CouldNot, "{end:?}");
+    end.text
+}
+
+#[test]
+fn what_nothing_serves_gets_one_sentence_and_no_generation() {
+    let mut agent = whole();
+    let end = reply(said(&mut agent, "boil an egg", Asked::default()));
+    assert_eq!((end.text, end.end), (words::no_tool(), Ending::CouldNot));
+}
+
+#[test]
+fn yes_to_the_question_does_what_was_asked_for() {
+    let mut agent = whole();
+    asked_back(&mut agent);
+    let ask = say(&mut agent, "yes please");
+    assert_eq!(ask.openings.len(), 1, "the tool that was agreed to: {ask:?}");
+    let prompt = text(&ask);
+    assert!(
+        prompt.contains(UNCLEAR),
+        "with the words of the request: {prompt}"
+    );
+    // It was answered, so the next yes is none to it.
+    let mut agent = whole();
+    asked_back(&mut agent);
+    let end = reply(said(&mut agent, "no", Asked::default()));
+    assert_eq!(end.text, words::declined());
+    let again = said(&mut agent, "yes", Asked::default());
+    assert!(
+        !matches!(&again, Step::Generate(ask) if !ask.openings.is_empty()),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn anything_else_is_a_new_request() {
+    let mut agent = whole();
+    asked_back(&mut agent);
+    let ask = say(&mut agent, "what is the weather like today");
+    assert!(
+        ask.openings.iter().any(|o| o.text.contains("weather.forecast")),
+        "{ask:?}"
+    );
+    assert_eq!(text(&ask).matches("what is the weather like today").count(), 1);
+}
+
+#[test]
+fn the_model_may_decide_where_the_person_wants_that() {
+    let (template, _) = prompts::Template::load(None, "", "<|im_end|>");
+    let renderer = Renderer::new(template, prompts::detect(Some("<tool_call>"), "qwen2"));
+    let settings = Settings {
+        unsure: IfUnsure::Model,
+        ..Settings::default()
+    };
+    let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &settings.loading);
+    let mut agent = Agent::new(settings, renderer, toolbox);
+    assert!(say(&mut agent, "boil an egg").grammar.is_some());
+}

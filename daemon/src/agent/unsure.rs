@@ -1,0 +1,63 @@
+//! Asking back: what is not clear gets one short question, what nothing serves one honest sentence.
+//!
+//! Both are decided by the index and cost no generation. Left to itself a small model answers such requests out of the
+//! blue, or claims to have looked.
+
+use prompts::words;
+use tools::discover::Match;
+
+use super::{Agent, Ending, Step};
+use crate::reply::yes_or_no;
+
+/// What was asked back about.
+pub(super) struct Unsure {
+    said: String,
+    tool: String,
+}
+
+/// What the person means now.
+pub(super) struct Answer {
+    /// The request: what was asked about, when they said yes.
+    pub text: String,
+    /// The tool that they agreed to.
+    pub tool: Option<String>,
+    /// Whether they said no.
+    pub no: bool,
+}
+
+impl Agent {
+    /// Reads words as an answer to the question that is open, if they are one. What is neither yes nor no is a new
+    /// request.
+    pub(super) fn answer_to(&mut self, text: String) -> Answer {
+        let open = self.unsure.take();
+        let (text, tool, no) = match (open, yes_or_no(&text)) {
+            (Some(unsure), Some(true)) => (unsure.said, Some(unsure.tool), false),
+            (Some(_), Some(false)) => (text, None, true),
+            _ => (text, None, false),
+        };
+        Answer { text, tool, no }
+    }
+
+    /// Asks whether this tool is meant, or says that nothing fits. The turn is open.
+    pub(super) fn ask_back(&mut self, said: String, best: Option<Match>) -> Step {
+        let likely = best.filter(|best| best.score >= self.settings.show_score);
+        let Some(entry) = likely.and_then(|best| self.toolbox.find(&best.name)) else {
+            return self.reply(words::no_tool(), Ending::CouldNot);
+        };
+        self.unsure = Some(Unsure {
+            said,
+            tool: entry.name.to_owned(),
+        });
+        self.reply(words::do_you_mean(entry.summary), Ending::CouldNot)
+    }
+}
+
+/// The tool that the person agreed to is sure, and nothing else fits better.
+pub(super) fn agreed(fit: Vec<Match>, tool: &str) -> Vec<Match> {
+    let mut fit = fit;
+    fit.retain(|hit| hit.name == tool);
+    for hit in &mut fit {
+        hit.score = 1.0;
+    }
+    fit
+}
