@@ -13,6 +13,7 @@ pub mod service;
 pub mod transcribe;
 pub mod tools;
 pub mod discover;
+pub mod eval;
 pub mod call;
 pub mod undo;
 pub mod models;
@@ -88,6 +89,8 @@ pub enum Verb {
     },
     /// Rank tools for what somebody might say.
     Discover(DiscoverArgs),
+    /// Play scenario files and say how much was right, how fast and at what cost.
+    Eval(Box<eval::EvalArgs>),
     /// Run one tool directly, without a model.
     Call {
         /// `domain.verb`, e.g. calendar.query.
@@ -310,6 +313,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Verb::Tools { json, eager } => tools::run(&app, json, eager).await,
         Verb::Discover(args) => discover::run(&args),
+        Verb::Eval(args) => eval::run(&app, &args).await,
         Verb::Call {
             tool,
             arguments,

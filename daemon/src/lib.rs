@@ -21,6 +21,7 @@ pub mod dav;
 pub mod post;
 pub mod bus;
 pub mod supervisor;
+pub mod eval;
 pub mod cli;
 pub mod config;
 pub mod paths;

@@ -23,4 +23,5 @@ mod sound;
 mod microphone;
 mod following;
 mod loading;
+mod scenarios;
 mod tidy;

@@ -1,0 +1,98 @@
+//! A model that makes no mistakes: it calls what the scenario wants, with arguments that match.
+//!
+//! With it a scenario file is checked without weights in milliseconds: the tools exist and take such arguments, the
+//! checks of the world hold once the right thing was done, and the state machine leads there. It says nothing about the
+//! quality of a model.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use models::{
+    llm::ModelInfo,
+    scripted::{Reply, ScriptedLlm},
+};
+use serde_json::{Map, Value};
+
+use super::scenario::{Scenario, Turn};
+use crate::agent::{Settings, toolbox::Loading};
+
+/// ChatML, for a model that writes calls as Hermes and Qwen do; the remark is what tells.
+const TEMPLATE: &str = "{# <tool_call> #}{% for message in messages %}<|im_start|>{{ message.role }}\n\
+    {{ message.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+/// What the model will still do.
+#[derive(Debug, Clone, Default)]
+pub struct Lines(Arc<Mutex<VecDeque<String>>>);
+
+impl Lines {
+    /// The model that follows them, and says that it can do no more when there are none.
+    pub fn model(&self) -> ScriptedLlm {
+        let lines = self.clone();
+        let model = ScriptedLlm::answering(move |_| {
+            let next = lock(&lines.0).pop_front();
+            Reply::Text(next.unwrap_or_else(|| "I cannot do that.".to_owned()))
+        });
+        model.with_info(ModelInfo {
+            name: "rehearsal".to_owned(),
+            architecture: "scripted".to_owned(),
+            chat_template: Some(TEMPLATE.to_owned()),
+            eos: "<|im_end|>".to_owned(),
+            context: 32_768,
+            device: "script".to_owned(),
+            sandbox: "none".to_owned(),
+            binding: "0".to_owned(),
+            ..ModelInfo::default()
+        })
+    }
+
+    /// What it does in these turns.
+    pub fn learn(&self, scenario: &Scenario) {
+        let mut lines = lock(&self.0);
+        lines.clear();
+        for turn in &scenario.turns {
+            lines.extend(calls(turn));
+        }
+    }
+}
+
+/// The knobs with which such a model is asked once a call: every tool is there, and none is chosen for it.
+pub fn settings(usual: Settings) -> Settings {
+    Settings {
+        pre_discover: false,
+        act_score: 2.0,
+        loading: Loading {
+            lazy: false,
+            ..usual.loading
+        },
+        ..usual
+    }
+}
+
+fn calls(turn: &Turn) -> Vec<String> {
+    let one = turn.args.keys().next().or(turn.accept.first());
+    let names: Vec<&String> = match turn.all.is_empty() {
+        true => one.into_iter().collect(),
+        false => turn.all.iter().collect(),
+    };
+    if names.is_empty() {
+        return vec!["I cannot do that.".to_owned()];
+    }
+    names.into_iter().map(|name| call(name, turn)).collect()
+}
+
+fn call(name: &str, turn: &Turn) -> String {
+    let mut arguments = Map::new();
+    for (argument, matcher) in turn.args.get(name).into_iter().flatten() {
+        if let Some(value) = matcher.witness() {
+            arguments.insert(argument.clone(), value);
+        }
+    }
+    let call = serde_json::json!({"name": name, "arguments": Value::Object(arguments)});
+    format!("<tool_call>\n{call}\n</tool_call>")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

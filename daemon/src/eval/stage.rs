@@ -1,0 +1,194 @@
+//! A home of its own for every scenario: temporary folders, a clock that stands still, no desktop, nobody's mail account.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use anyhow::{Context as _, bail};
+use async_trait::async_trait;
+use serde_json::Value;
+use tools::{
+    Ctx, Dirs, Entry, Journal, MailAccount, Reach, Retention,
+    discover::Index,
+    system::{desktop::Desk, store},
+};
+
+use super::{
+    Player,
+    scenario::{Check, Prepare, Scenario},
+};
+use crate::{
+    consent::Question,
+    reply::{Confirmation, Front, Happening, ask_line},
+    ring,
+    room::{Clock, Parts, Room},
+    world,
+};
+
+/// A scenario's home and the room in it.
+pub struct Stage {
+    /// What the turns run in.
+    pub room: Room,
+    /// When it is.
+    pub now: jiff::Zoned,
+    parts: Parts,
+    index: Arc<Index>,
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Sets up what a scenario begins with.
+    ///
+    /// # Errors
+    /// When its world cannot be written, or a tool that prepares it fails.
+    pub async fn set(scenario: &Scenario, player: &Player) -> anyhow::Result<Stage> {
+        let usual = &player.parts;
+        let folder = tempfile::Builder::new().prefix("tiro-eval-").tempdir()?;
+        let clock = Clock::Pinned(Box::new(scenario.now.as_ref().unwrap_or(&usual.clock).now()));
+        let parts = parts(usual, folder.path(), clock);
+        let now = parts.clock.now();
+        if let Some(holds) = &scenario.world {
+            world::seed(holds, &parts.dirs, &now)?;
+        }
+        let stage = Stage {
+            room: Room::with_index(
+                Arc::clone(&player.llm),
+                Arc::clone(&player.stt),
+                parts.clone(),
+                Arc::clone(&player.index),
+            ),
+            index: Arc::clone(&player.index),
+            now,
+            parts,
+            folder,
+        };
+        for Prepare { tool, arguments } in &scenario.before {
+            stage
+                .call(tool, arguments)
+                .await
+                .with_context(|| format!("preparing with {tool}"))?;
+        }
+        Ok(stage)
+    }
+
+    /// Runs a tool without model and consent.
+    async fn call(&self, tool: &str, arguments: &Value) -> anyhow::Result<tools::Output> {
+        let found = self.parts.tools.iter().find(|entry| entry.name == tool);
+        let entry: &Entry = found.with_context(|| format!("there is no tool {tool}"))?;
+        let ctx: Ctx = self.parts.ctx(&self.index);
+        let run = entry.run(arguments.clone(), &ctx);
+        match tokio::time::timeout(entry.timeout, run).await {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(error)) => bail!("{error}"),
+            Err(_) => bail!("{tool} took longer than {:?}", entry.timeout),
+        }
+    }
+
+    /// What is not as it should be in the world.
+    pub async fn problems(&self, checks: &[Check]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for check in checks {
+            let told = match self.call(&check.tool, &check.arguments).await {
+                Ok(output) => format!("{}\n{}", output.say, output.data),
+                // That nothing is there is an answer, too.
+                Err(error) => error.to_string(),
+            };
+            let text = super::scenario::Text {
+                has: check.has.clone(),
+                lacks: check.lacks.clone(),
+            };
+            problems.extend(text.problems(&check.tool, &told));
+        }
+        problems
+    }
+
+    /// Every file of the person with its bytes: two of these tell what a turn changed.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn files(&self) -> anyhow::Result<BTreeSet<(String, Vec<u8>)>> {
+        let dirs = &self.parts.dirs;
+        let bounds = store::Bounds {
+            depth: 8,
+            entries: 100_000,
+            file_links: false,
+        };
+        let mut all = BTreeSet::new();
+        for path in store::walk(self.folder.path(), bounds)?.files {
+            let own = [&dirs.state, &dirs.cache].iter().any(|own| path.starts_with(own));
+            let name = path.strip_prefix(self.folder.path()).unwrap_or(&path);
+            let name = name.display().to_string();
+            // What waits to be sent and what runs as a timer is the person's, too.
+            let theirs = ["outbox", "timers"].map(|name| dirs.state.join(name));
+            let theirs = theirs.iter().any(|place| path.starts_with(place));
+            if (own && !theirs) || name.ends_with(".lock") {
+                continue;
+            }
+            all.insert((name, std::fs::read(&path)?));
+        }
+        Ok(all)
+    }
+}
+
+/// The parts of a room that sees nothing of this machine but the model.
+fn parts(usual: &Parts, root: &Path, clock: Clock) -> Parts {
+    let dirs = Dirs::under(root);
+    let account = MailAccount {
+        name: "home".to_owned(),
+        address: "robin@example.com".to_owned(),
+        sender: "Robin Miller".to_owned(),
+        maildir: dirs.mail.clone(),
+        sends: true,
+    };
+    Parts {
+        journal: Journal::at(&dirs.state, Retention::default()),
+        mail: tools::Mail {
+            // Nobody takes it out of the outbox.
+            accounts: vec![account],
+            ..usual.mail.clone()
+        },
+        clock,
+        // A tool that rings asks whether there is anybody to ring.
+        daemon: true,
+        ring: ring::Settings {
+            sound: false,
+            ..usual.ring.clone()
+        },
+        desk: Desk::nowhere(),
+        reach: Reach {
+            opener: vec!["true".to_owned()],
+            helper: None,
+            ..Reach::default()
+        },
+        trace: None,
+        dirs,
+        ..usual.clone()
+    }
+}
+
+/// Answers questions as the scenario says, and keeps what was asked and how often the model wrote.
+#[derive(Debug, Default)]
+pub struct Person {
+    /// The answer to every question of this turn.
+    pub answer: Option<bool>,
+    /// What was asked.
+    pub asked: Vec<String>,
+    /// Prompt tokens that were evaluated, of each generation.
+    pub evaluated: Vec<u32>,
+}
+
+#[async_trait]
+impl Front for Person {
+    fn show(&mut self, happening: &Happening) {
+        if let Happening::Generated { usage, .. } = happening {
+            self.evaluated.push(usage.prompt.saturating_sub(usage.cached));
+        }
+    }
+
+    async fn confirm(&mut self, question: &Question) -> Confirmation {
+        self.asked.push(ask_line(question));
+        match self.answer {
+            Some(true) => Confirmation::Yes,
+            Some(false) => Confirmation::No,
+            None => Confirmation::Nobody,
+        }
+    }
+}

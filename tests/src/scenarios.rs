@@ -1,0 +1,150 @@
+//! The scenarios of `tests/scenarios`: that they can be met, without weights, and how many of a fixed part the real
+//! model meets.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+use daemon::{
+    agent::Settings,
+    eval::{
+        Player,
+        judge::Row,
+        rehearsal::{self, Lines},
+        scenario::{Reader, Scenario},
+        summary::Outcome,
+    },
+};
+use models::scripted::ScriptedStt;
+use tools::discover::Index;
+
+use crate::{
+    home::{Home, root},
+    program::Tiro,
+};
+
+/// What Tiro cannot do yet, even with a model that makes no mistakes. One that passes must leave this list.
+const NOT_YET: &[&str] = &[
+    // Sentences that are not taken apart: neither part is sure, or one goes on in the words of the other.
+    "several-clock-calendar",
+    "several-volume-next",
+    "several-remind-alarm",
+    "several-on-and-off",
+    "several-note-mail",
+    "several-read-archive",
+    "several-misheard-timer-milk",
+    "several-weather-and-diary",
+    "several-two-timers",
+    "several-two-reminders",
+    "several-make-it-seven",
+    "several-yes-and-no",
+];
+
+fn files() -> Vec<PathBuf> {
+    let folder = root().join("tests/scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "jsonl"));
+    files.sort();
+    files
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let mut reader = Reader::new("say", tools::ALL);
+    let all = files()
+        .iter()
+        .flat_map(|file| reader.read(file).unwrap())
+        .collect();
+    assert_eq!(reader.left_out, BTreeSet::new(), "every field is known");
+    all
+}
+
+#[test]
+fn the_scenarios_cover_every_tool_and_many_dialogues() {
+    let all = scenarios();
+    let turns = || all.iter().flat_map(|scenario| &scenario.turns);
+    assert!(all.len() >= 150, "{} scenarios", all.len());
+    let talks = all.iter().filter(|scenario| scenario.turns.len() > 1).count();
+    assert!(talks >= 30, "{talks} dialogues");
+    let refusals = turns().filter(|turn| turn.accept.is_empty()).count();
+    assert!(refusals >= 25, "{refusals} turns in which nothing may act");
+    let accepted: BTreeSet<&str> = turns()
+        .flat_map(|turn| &turn.accept)
+        .map(String::as_str)
+        .collect();
+    let business = tools::ALL
+        .iter()
+        .map(|tool| tool.name)
+        .filter(|name| *name != "tools.discover");
+    let missing: Vec<&str> = business.filter(|name| !accepted.contains(name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "tools without a scenario");
+}
+
+/// Tools, harness, state machine and the scenarios themselves: with a model that does what is wanted, everything that is
+/// expected comes about. A line with a slip of the pen, a check that cannot hold, a tool that takes no such argument
+/// shows here.
+#[tokio::test]
+async fn the_scenarios_can_be_met() {
+    let home = Home::empty("2026-11-20T09:00[Europe/Berlin]");
+    let lines = Lines::default();
+    let player = Player {
+        llm: Arc::new(lines.model()),
+        stt: Arc::new(ScriptedStt::replies::<&str>([])),
+        parts: home.parts(rehearsal::settings(Settings::default())),
+        index: Arc::new(Index::of(tools::ALL)),
+    };
+    let (mut wrong, mut mended) = (Vec::new(), Vec::new());
+    for scenario in scenarios() {
+        lines.learn(&scenario);
+        let rows = player.play(&scenario).await.unwrap();
+        let failed: Vec<&Row> = rows.iter().filter(|row| !row.passed).collect();
+        match (failed.is_empty(), NOT_YET.contains(&scenario.id.as_str())) {
+            (false, false) => wrong.push(format!("{failed:#?}")),
+            (true, true) => mended.push(scenario.id),
+            _ => {}
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(
+        mended,
+        Vec::<String>::new(),
+        "these pass now: take them off the list"
+    );
+}
+
+/// A fixed part with the real model. The floors are what was seen, less what one or two scenarios weigh; they guard against
+/// falling back and are not what is aimed at.
+#[test]
+fn real_scenarios_are_met_as_often_as_before() {
+    let Some(tiro) = Tiro::find() else { return };
+    let page = tiro.home().join("report.html");
+    let files = files();
+    let mut args = vec![
+        "eval",
+        "--json",
+        "--sample",
+        "40",
+        "--html",
+        page.to_str().unwrap(),
+    ];
+    args.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let ran = tiro.run(args);
+    let outcome: Outcome = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let summary = &outcome.summary;
+    println!("{}", summary.table(&outcome.beside));
+    for row in outcome.rows.iter().filter(|row| !row.passed) {
+        println!("{} {}: {} {:?}", row.id, row.turn, row.say, row.problems);
+    }
+    assert!(summary.scenarios == 40 && summary.n >= 40, "{summary:?}");
+    assert!(summary.tool_accuracy.unwrap() >= TOOLS, "{summary:?}");
+    assert!(summary.argument_accuracy.unwrap() >= ARGUMENTS, "{summary:?}");
+    assert!(summary.passed >= PASSED, "{summary:?}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("</svg>"));
+}
+
+/// Turns with the right tool, of those that have one.
+const TOOLS: f64 = 0.5;
+/// Turns with the right arguments, of those that say what they are.
+const ARGUMENTS: f64 = 0.35;
+/// Scenarios right in everything, of 40.
+const PASSED: usize = 15;
