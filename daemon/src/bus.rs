@@ -2,6 +2,10 @@
 //!
 //! The interface is the one of DESIGN section 6. What it does is one event to the loop in `run.rs`.
 
+mod icon;
+mod menu;
+mod picture;
+mod program;
 mod session;
 
 use std::{
@@ -13,6 +17,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+pub use icon::Icon;
 pub use session::{NAME, attend, is_on, owner};
 use tokio::{
     net::{UnixListener, UnixStream},
@@ -125,8 +130,8 @@ impl Tiro1 {
         }
     }
 
-    /// Push to talk: `start`, `stop`, `toggle` or `cancel`; on the socket only. Returns at once with the state that this
-    /// leads to. Signals of the turn go to the caller while it is there; the turn goes on without it.
+    /// Push to talk: `start`, `stop`, `toggle` or `cancel`, and `mute` or `unmute` for the microphone; on the socket only.
+    /// Returns at once with the state that this leads to, which is `muted` when it cannot be opened for that reason. Signals of the turn go to the caller while it is there; the turn goes on without it.
     async fn listen(
         &self,
         action: &str,
@@ -135,7 +140,7 @@ impl Tiro1 {
     ) -> fdo::Result<String> {
         let caller = self.caller(&header, connection).await?.for_the_person("Listen")?;
         let action = Action::named(action).ok_or_else(|| {
-            fdo::Error::InvalidArgs("Listen takes start, stop, toggle or cancel".to_owned())
+            fdo::Error::InvalidArgs("Listen takes start, stop, toggle, cancel, mute or unmute".to_owned())
         })?;
         let (tell, told) = oneshot::channel();
         let push = Push {

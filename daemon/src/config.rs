@@ -48,6 +48,8 @@ section! {
         stt: Stt = Stt::default(),
         /// The microphone.
         listen: Listen = Listen::default(),
+        /// How Tiro shows itself on your desktop.
+        desktop: Desktop = Desktop::default(),
         /// What the language model is shown.
         prompt: Prompt = Prompt::default(),
         /// Which tools are offered, and how they are found.
@@ -164,6 +166,14 @@ section! {
         /// How many seconds you may speak at once.
         #[schemars(range(min = 5, max = 600))]
         max_seconds: u32 = 60,
+    }
+}
+
+section! {
+    /// How Tiro shows itself on your desktop.
+    Desktop {
+        /// Whether there is an icon in the bar, with a menu.
+        icon: bool = true,
     }
 }
 

@@ -107,6 +107,8 @@ pub enum State {
     Confirming,
     /// A tool runs.
     Acting,
+    /// Nothing is going on, and the person muted the microphone.
+    Muted,
 }
 
 impl State {
@@ -119,8 +121,34 @@ impl State {
             State::Thinking => "thinking",
             State::Confirming => "confirming",
             State::Acting => "acting",
+            State::Muted => "muted",
         }
     }
+}
+
+/// A state as a sentence, from its word on the bus.
+pub fn state_words(state: &str) -> String {
+    match state {
+        "off" => "Tiro is not running.".to_owned(),
+        "idle" => "Tiro is ready.".to_owned(),
+        "muted" => "Tiro's microphone is muted.".to_owned(),
+        "confirming" => "Tiro asks you something; `tiro confirm` shows it.".to_owned(),
+        state => format!("Tiro is {state}."),
+    }
+}
+
+/// Text that stays text where markup is read.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// An answer to a question.

@@ -3,6 +3,8 @@
 mod desktop_front;
 mod front;
 mod listening;
+mod look;
+mod mute;
 mod notices;
 
 use std::{
@@ -18,12 +20,14 @@ use desktop_front::DesktopFront;
 use front::{BusFront, Questions, lock};
 use futures_util::FutureExt as _;
 pub use listening::{Action, Push};
+pub use look::Look;
 use models::llm::Prepared;
+use mute::Mute;
 use notices::Notices;
 pub use notices::Source;
 use prompts::words;
 use tokio::{
-    sync::{Mutex, mpsc, oneshot},
+    sync::{Mutex, mpsc, oneshot, watch},
     task::JoinHandle,
 };
 use tools::discover::Index;
@@ -198,6 +202,8 @@ pub struct Daemon {
     closing: Vec<listening::Open>,
     /// When a key last toggled it.
     toggled: Option<Instant>,
+    /// Whether it is kept closed.
+    mute: Mute,
     /// How many turns have begun; the number of the last one.
     begun: u64,
     /// Loads the model at the start.
@@ -212,6 +218,10 @@ pub struct Daemon {
     /// Everybody who is told what rings, and what is noticed.
     clients: BTreeMap<u64, mpsc::Sender<Happening>>,
     notices: Notices,
+    /// For who glances at it.
+    look: watch::Sender<Look>,
+    /// What was last answered.
+    answer: String,
     state: Arc<StdMutex<State>>,
     since: Instant,
     last_turn: Instant,
@@ -251,6 +261,7 @@ impl Daemon {
             llm: Arc::clone(room.llm()),
             stt: Arc::clone(room.stt()),
         };
+        let mute = Mute::kept(&parts.dirs.state, events.clone());
         Daemon {
             notices: Notices::new(parts.ring.clone()),
             room: Arc::new(Mutex::new(room)),
@@ -263,6 +274,7 @@ impl Daemon {
             open: None,
             closing: Vec::new(),
             toggled: None,
+            mute,
             begun: 0,
             preparing: None,
             warming: None,
@@ -270,6 +282,8 @@ impl Daemon {
             questions: Arc::default(),
             desktop: None,
             clients: BTreeMap::new(),
+            look: watch::Sender::new(Look::default()),
+            answer: String::new(),
             state: Arc::new(StdMutex::new(State::Idle)),
             since: Instant::now(),
             last_turn: Instant::now(),
@@ -282,6 +296,11 @@ impl Daemon {
         }
     }
 
+    /// How it looks from now on.
+    pub fn look(&self) -> watch::Receiver<Look> {
+        self.look.subscribe()
+    }
+
     /// Runs until `Event::Stop` or until nobody can send events any more. A write that has begun is finished first.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Event>) {
         self.prepare();
@@ -289,6 +308,7 @@ impl Daemon {
         let ringing = ring::run(self.parts.clone(), Arc::clone(&self.index), self.events.clone());
         let ringing = tokio::spawn(ringing);
         loop {
+            self.show();
             match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
@@ -447,6 +467,7 @@ impl Daemon {
             return;
         }
         self.turns += 1;
+        self.keep_answer(&report.reply);
         self.tokens.prompt += report.tokens.prompt;
         self.tokens.cached += report.tokens.cached;
         self.tokens.generated += report.tokens.generated;
@@ -551,6 +572,7 @@ impl Daemon {
         if what == Forget::All {
             // Now as well, because the next turn may never come, nor the end of this process.
             shelf::clear(&self.parts.dirs.state);
+            self.answer.clear();
         }
         let mut forget = lock(&self.forget);
         *forget = (*forget).max(Some(what));
@@ -587,6 +609,7 @@ impl Daemon {
     /// the microphone is open they know, and nothing is more important.
     fn entered(&self, client: u64, state: State) {
         if self.open.is_none() && self.running.as_ref().is_some_and(|r| r.client == client) {
+            let state = self.or_muted(state);
             self.tell(&Happening::State { state }, Some(client));
         }
     }
@@ -625,6 +648,7 @@ impl Daemon {
             loaded: self.loaded.clone(),
             prefix: self.prefix,
             problems: self.notices.all(),
+            muted: self.mute.is(),
             warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
             ..Status::of(&self.engines, info.as_ref())
         };

@@ -21,7 +21,8 @@ pub struct Engines {
 /// How the daemon is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// `off` without a daemon; else `idle`, `listening`, `transcribing`, `thinking`, `confirming`, `acting`.
+    /// `off` without a daemon; else `idle`, `listening`, `transcribing`, `thinking`, `confirming`, `acting`, and `muted` when
+    /// nothing else goes on and the microphone is.
     pub state: String,
     /// Process id; 0 without a daemon.
     pub pid: u32,
@@ -49,6 +50,9 @@ pub struct Status {
     pub prefix: Option<Prepared>,
     /// Whether the engine holds all that was said so far: the next turn evaluates nothing but new words.
     pub warm: bool,
+    /// Whether the person muted the microphone.
+    #[serde(default)]
+    pub muted: bool,
     /// What the daemon noticed that the person should know, as sentences.
     pub problems: Vec<String>,
     /// The process that decides.
@@ -105,10 +109,15 @@ impl Status {
         if !self.loaded.is_empty() {
             savings.push_str(&format!("\nfound: {}", self.loaded.join(", ")));
         }
+        let muted = if self.muted {
+            "\nthe microphone is muted"
+        } else {
+            ""
+        };
         let problems: String = self.problems.iter().map(|text| format!("\n! {text}")).collect();
         format!(
             "{}, process {}, up {} s, {} MiB, {} turns\nllm{model}: {}, {} restarts\nstt: {}, {} restarts\n\
-             tokens: {} of {} prompt tokens cached, {} written{savings}{problems}",
+             tokens: {} of {} prompt tokens cached, {} written{savings}{muted}{problems}",
             self.state,
             self.pid,
             self.uptime_s,

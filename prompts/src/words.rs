@@ -116,6 +116,17 @@ pub fn keeps_changing() -> String {
     "What that would do keeps changing while I ask. Please try again in a moment.".to_owned()
 }
 
+/// The person wants to speak, and has muted the microphone.
+pub fn muted() -> String {
+    "The microphone is muted; `tiro listen unmute` opens it again.".to_owned()
+}
+
+/// The disk does not let us.
+pub fn mute_not_kept() -> String {
+    "I could not write down whether the microphone is muted, so after a restart it may be otherwise."
+        .to_owned()
+}
+
 /// The person stopped the turn.
 pub fn cancelled() -> String {
     "Okay, I stopped.".to_owned()

@@ -8,12 +8,12 @@ use daemon::{
     reply::Happening,
     report::Report,
     room::{Clock, Parts, Room},
-    run::{Daemon, Event},
+    run::{Daemon, Event, Look},
     status::Status,
 };
 use futures_util::StreamExt as _;
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tools::{Ctx, Effect, Entry, Output, Tool, ToolError, system::timers};
 use zbus::{Connection, MessageStream, OwnedVariant, Variant};
 
@@ -26,6 +26,7 @@ pub struct Running {
     /// What it thinks with.
     pub llm: Arc<ScriptedLlm>,
     events: mpsc::Sender<Event>,
+    look: watch::Receiver<Look>,
     ended: tokio::task::JoinHandle<()>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -60,12 +61,14 @@ impl Running {
         let listener = bus::listen(&home.path().join(SOCKET)).await.unwrap();
         let (events, inbox) = mpsc::channel(64);
         let daemon = Daemon::new(room, parts, events.clone());
+        let look = daemon.look();
         let serving = tokio::spawn(bus::serve(listener, events.clone()));
         let ended = tokio::spawn(daemon.run(inbox));
         Running {
             home,
             llm,
             events,
+            look,
             ended,
             serving,
         }
@@ -73,7 +76,20 @@ impl Running {
 
     /// Puts it on a session bus; it leaves when the task is aborted.
     pub fn attend(&self, address: &str) -> tokio::task::JoinHandle<()> {
-        tokio::spawn(bus::attend(Some(address.to_owned()), self.events.clone()))
+        tokio::spawn(bus::attend(Some(address.to_owned()), self.events.clone(), None))
+    }
+
+    /// The same with an icon in the bar.
+    pub fn attend_with_icon(&self, address: &str) -> tokio::task::JoinHandle<()> {
+        let socket = self.home.path().join(SOCKET);
+        let icon = bus::Icon::new(self.look.clone(), self.events.clone(), socket);
+        let address = Some(address.to_owned());
+        tokio::spawn(bus::attend(address, self.events.clone(), Some(icon)))
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ends(self) {
+        self.ended.await.unwrap();
     }
 
     /// Ends it, as SIGTERM does.

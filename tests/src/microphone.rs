@@ -35,8 +35,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// environment of a process is set before it starts and never after.
 const FOLDER: &str = "TIRO_TEST_SOUND";
 
-/// Runs a test in a process of its own whose sound server is the private one.
+/// Runs a test of this file in a process of its own whose sound server is the private one.
 fn alone(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
+    alone_in("microphone", name, test);
+}
+
+/// The same for a test of another file.
+pub fn alone_in(module: &str, name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     if let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) {
         let Some(pulse) = Pulse::start(&folder) else {
             return;
@@ -51,7 +56,7 @@ fn alone(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     let folder = tempfile::tempdir().unwrap();
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture"])
-        .arg(format!("microphone::{name}"))
+        .arg(format!("{module}::{name}"))
         .env("PULSE_SERVER", address_in(folder.path()))
         .env(FOLDER, folder.path())
         .stderr(Stdio::inherit())
@@ -68,7 +73,7 @@ fn alone(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
 }
 
 /// A recording of somebody, in the shared data; says so when it is not there.
-fn recording(name: &str) -> Option<PathBuf> {
+pub fn recording(name: &str) -> Option<PathBuf> {
     let data = std::env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let path = data.join("speech").join(name);
     if !path.is_file() {
@@ -78,7 +83,7 @@ fn recording(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-const COMMAND: &str = "read/81e4d2-what_time_is_it.wav";
+pub const COMMAND: &str = "read/81e4d2-what_time_is_it.wav";
 const OTHER: &str = "read/fd98aa-sense_and_sensibility_01_austen_64kb-0930.wav";
 
 /// No test shows anything on the desktop that it happens to run on.
@@ -87,15 +92,15 @@ fn nowhere(parts: &mut Parts) {
 }
 
 /// A daemon, a client of it, and what that is told.
-struct Talk {
-    running: Running,
+pub struct Talk {
+    pub running: Running,
     stt: Arc<ScriptedStt>,
-    client: Connection,
+    pub client: Connection,
     signals: MessageStream,
 }
 
 impl Talk {
-    async fn with(llm: ScriptedLlm, stt: ScriptedStt, change: impl FnOnce(&mut Parts)) -> Talk {
+    pub async fn with(llm: ScriptedLlm, stt: ScriptedStt, change: impl FnOnce(&mut Parts)) -> Talk {
         let stt = Arc::new(stt);
         let running = Running::start_hearing(llm, stt.clone(), |parts| {
             nowhere(parts);
@@ -114,7 +119,7 @@ impl Talk {
         }
     }
 
-    async fn listen(&self, action: &str) -> String {
+    pub async fn listen(&self, action: &str) -> String {
         let proxy = Tiro1Proxy::new(&self.client).await.unwrap();
         proxy.listen(action).await.unwrap()
     }
@@ -126,13 +131,13 @@ impl Talk {
     }
 
     /// Listens, and waits until the microphone is open.
-    async fn open(&self, action: &str, pulse: &Pulse) {
+    pub async fn open(&self, action: &str, pulse: &Pulse) {
         assert_eq!(self.listen(action).await, "listening");
         pulse.until_recorders(1);
     }
 
     /// The next happening for which this gives something.
-    async fn told<T>(&mut self, what: &str, mut pick: impl FnMut(Happening) -> Option<T>) -> T {
+    pub async fn told<T>(&mut self, what: &str, mut pick: impl FnMut(Happening) -> Option<T>) -> T {
         let next = async {
             loop {
                 let message = self.signals.next().await.unwrap().unwrap();
@@ -146,7 +151,7 @@ impl Talk {
             .unwrap_or_else(|_| panic!("never told {what}"))
     }
 
-    async fn reply(&mut self) -> String {
+    pub async fn reply(&mut self) -> String {
         self.told("the reply", |h| match h {
             Happening::Replied { text } => Some(text),
             _ => None,
@@ -154,7 +159,7 @@ impl Talk {
         .await
     }
 
-    async fn notice(&mut self) -> String {
+    pub async fn notice(&mut self) -> String {
         self.told("what is wrong", |h| match h {
             Happening::Noticed { text } => Some(text),
             _ => None,
@@ -163,14 +168,14 @@ impl Talk {
     }
 
     /// What the recogniser was given.
-    fn heard(&self) -> Vec<Vec<f32>> {
+    pub fn heard(&self) -> Vec<Vec<f32>> {
         let requests = self.stt.requests();
         requests.into_iter().map(|r| r.samples).collect()
     }
 }
 
 /// What asks for tomorrow.
-fn tomorrow() -> String {
+pub fn tomorrow() -> String {
     call("calendar.query", r#"{"when": "tomorrow"}"#)
 }
 
@@ -298,7 +303,10 @@ fn silence_is_no_turn_and_what_is_cancelled_is_gone() {
             assert_eq!(talk.listen("cancel").await, "idle");
             let proxy = Tiro1Proxy::new(&talk.client).await.unwrap();
             let wrong = proxy.listen("loudly").await.unwrap_err().to_string();
-            assert!(wrong.contains("start, stop, toggle or cancel"), "{wrong}");
+            assert!(
+                wrong.contains("start, stop, toggle, cancel, mute or unmute"),
+                "{wrong}"
+            );
         },
     );
 }

@@ -309,6 +309,13 @@ static NEEDS: &[Need] = &[
         how: packages(&["dovecot-imapd"], &["dovecot"], &["dovecot"], &[]),
     },
     Need {
+        name: "bubblewrap",
+        why: "is the sandbox out of which a test presses the status icon",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || works("bwrap", &["--version"]),
+        how: packages(&["bubblewrap"], &["bubblewrap"], &["bubblewrap"], &[]),
+    },
+    Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,

@@ -24,7 +24,7 @@ use zbus::{
     names::{BusName, OwnedUniqueName},
 };
 
-use super::{Caller, Callers, Client, HANDSHAKE, MAX_CLIENTS, PATH, Tiro1, next_client};
+use super::{Caller, Callers, Client, HANDSHAKE, Icon, MAX_CLIENTS, PATH, Tiro1, next_client};
 use crate::run::Event;
 
 /// The name on the bus.
@@ -39,11 +39,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves on the session bus, or on the bus at this address, until the task is dropped. Without a bus, and where somebody
 /// else has the name, that is said once and tried again later; the socket serves all the same.
-pub async fn attend(address: Option<String>, events: mpsc::Sender<Event>) {
+/// An icon shows there how the daemon is.
+pub async fn attend(address: Option<String>, events: mpsc::Sender<Event>, icon: Option<Icon>) {
     let (mut pause, mut said) = (PAUSE, String::new());
     loop {
         let began = Instant::now();
-        let why = match serve(address.as_deref(), &events).await {
+        let why = match serve(address.as_deref(), &events, icon.as_ref()).await {
             Ok(()) => "the session bus went away".to_owned(),
             Err(error) => format!("{error:#}"),
         };
@@ -84,7 +85,11 @@ pub async fn owner(bus: &Connection) -> Option<u32> {
 }
 
 /// Serves until the bus goes.
-async fn serve(address: Option<&str>, events: &mpsc::Sender<Event>) -> anyhow::Result<()> {
+async fn serve(
+    address: Option<&str>,
+    events: &mpsc::Sender<Event>,
+    icon: Option<&Icon>,
+) -> anyhow::Result<()> {
     let guests = Guests {
         events: events.clone(),
         known: Arc::default(),
@@ -98,6 +103,10 @@ async fn serve(address: Option<&str>, events: &mpsc::Sender<Event>) -> anyhow::R
     let builder = match address {
         Some(address) => connection::Builder::address(address),
         None => connection::Builder::session(),
+    };
+    let builder = match icon {
+        Some(icon) => icon.serve_on(builder),
+        None => builder,
     };
     let joining = async {
         let connection = builder.serve_at(PATH, tiro).build().await?;
@@ -116,7 +125,16 @@ async fn serve(address: Option<&str>, events: &mpsc::Sender<Event>) -> anyhow::R
         .context("the session bus does not answer")?
         .context("no session bus")?;
     tracing::info!("{NAME} is on the session bus");
-    connection.closed().await;
+    let showing = async {
+        match icon {
+            Some(icon) => icon.show(&connection).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = connection.closed() => {}
+        () = showing => {}
+    }
     for (_, guest) in guests.known.lock().await.drain() {
         guest.watch.abort();
         // Fails only when the daemon is stopping.

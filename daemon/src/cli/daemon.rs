@@ -32,7 +32,9 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let serving = tokio::spawn(bus::serve(door, events.clone()));
     let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
     let attending = attends(home.as_deref(), bus.as_deref());
-    let attending = attending.then(|| tokio::spawn(bus::attend(None, events.clone())));
+    let icon = app.config.desktop.icon;
+    let icon = icon.then(|| bus::Icon::new(daemon.look(), events.clone(), socket.clone()));
+    let attending = attending.then(|| tokio::spawn(bus::attend(None, events.clone(), icon)));
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(
         accounts,
@@ -58,6 +60,8 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     say_aside(&format!("Tiro listens on {}.", socket.display()));
     supervisor.ready();
     daemon.run(inbox).await;
+    // It may have been told to by its icon, not by a signal.
+    supervisor.stopping();
     // From here on no mail begins to go; one that is on its way is waited for.
     let _ = end.send(true);
     let _ = posting.await;

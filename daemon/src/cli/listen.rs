@@ -4,6 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
+use prompts::words;
 use tokio::signal::unix::{SignalKind, signal};
 use zbus::MessageStream;
 
@@ -38,6 +39,10 @@ pub async fn run(action: Action, wait: bool, verbose: bool) -> anyhow::Result<Ex
         .context("the daemon does not answer")??;
     if verbose {
         say_aside(&state);
+    }
+    if state == State::Muted.name() && matches!(action, Action::Start | Action::Toggle) {
+        say_aside(&words::muted());
+        return Ok(ExitCode::FAILURE);
     }
     if !wait || state != State::Listening.name() {
         return Ok(ExitCode::SUCCESS);

@@ -18,7 +18,7 @@ use zbus::{Connection, MessageStream};
 use super::{app::App, say};
 use crate::{
     bus::{self, Tiro1Proxy},
-    reply::Happening,
+    reply::{Happening, state_words},
     status::Status,
 };
 
@@ -182,16 +182,6 @@ fn bar(about: Value, alt: &str, tooltip: String) -> Value {
         line.extend(about.into_iter().filter(|(key, _)| key != "text"));
     }
     line
-}
-
-/// A state as a sentence.
-fn state_words(state: &str) -> String {
-    match state {
-        "off" => "Tiro is not running.".to_owned(),
-        "idle" => "Tiro is ready.".to_owned(),
-        "confirming" => "Tiro asks you something; `tiro confirm` shows it.".to_owned(),
-        state => format!("Tiro is {state}."),
-    }
 }
 
 /// A connection with its signals from before the status was asked, so that nothing is lost in between.

@@ -21,6 +21,7 @@ use super::front::{Questions, lock};
 use crate::{
     act::Writing,
     consent::Question,
+    reply::escape,
     report::Report,
     ring::desk::{A_WHILE, DISMISSED, NotificationsProxy, Sign, Signs, UNTIL_CLOSED, signs},
 };
@@ -441,20 +442,6 @@ fn cut(text: &str) -> (String, bool) {
         Some((end, _)) => (format!("{}…", &text[..end]), false),
         None => (text.to_owned(), true),
     }
-}
-
-/// Text that stays text where markup is read.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -36,6 +36,10 @@ pub enum Action {
     Toggle,
     /// Forget what was said; when nobody listens, stop the answer.
     Cancel,
+    /// Keep the microphone closed from now on, also after a restart.
+    Mute,
+    /// Let it be opened again.
+    Unmute,
 }
 
 impl Action {
@@ -51,6 +55,8 @@ impl Action {
             Action::Stop => "stop",
             Action::Toggle => "toggle",
             Action::Cancel => "cancel",
+            Action::Mute => "mute",
+            Action::Unmute => "unmute",
         }
     }
 }
@@ -122,9 +128,20 @@ const TOO_MANY: &str = "I have not finished what you asked for before. Please sa
 impl Daemon {
     /// Push to talk.
     pub(super) fn push(&mut self, push: Push) {
-        let again = push.action == Action::Toggle
-            && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
+        // A key that is held is told once that the microphone is muted.
+        let muted = self.mute.is();
+        let tells = push.action == Action::Toggle || muted && push.action == Action::Start;
+        let again =
+            tells && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
         let state = match (push.action, &mut self.open) {
+            (Action::Mute, _) => self.mute(true),
+            (Action::Unmute, _) => self.mute(false),
+            (Action::Start | Action::Toggle, _) if muted => {
+                if !again {
+                    self.mention(words::muted(), push.client);
+                }
+                State::Muted
+            }
             (Action::Start | Action::Toggle, Some(open))
                 if again || push.action == Action::Start && !open.stopped =>
             {
@@ -148,6 +165,16 @@ impl Daemon {
             }
         };
         let _ = push.tell.send(state);
+    }
+
+    /// Mutes the microphone, or lets it be opened again. What was being said is dropped: who mutes it wants that nobody
+    /// hears it.
+    fn mute(&mut self, muted: bool) -> State {
+        let new = self.mute.set(muted);
+        if !(muted && self.close()) && new {
+            self.rest();
+        }
+        self.shown()
     }
 
     /// Opens the microphone. Whoever speaks while a turn runs interrupts it, unless it waits for their answer.
@@ -382,7 +409,15 @@ impl Daemon {
     pub(super) fn shown(&self) -> State {
         match self.open {
             Some(_) => State::Listening,
-            None => *lock(&self.state),
+            None => self.or_muted(*lock(&self.state)),
+        }
+    }
+
+    /// Nothing goes on in another way while the microphone is muted.
+    pub(super) fn or_muted(&self, state: State) -> State {
+        match state {
+            State::Idle if self.mute.is() => State::Muted,
+            state => state,
         }
     }
 }

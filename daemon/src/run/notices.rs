@@ -20,6 +20,8 @@ pub enum Source {
     Outbox,
     /// What Tiro hears with.
     Microphone,
+    /// Whether that is muted, which is kept.
+    Mute,
 }
 
 /// What is wrong now.
@@ -64,6 +66,11 @@ impl Notices {
     pub fn desk(&mut self) -> &Desk {
         self.desk
             .get_or_insert_with(|| Desk::start(self.settings.clone(), None))
+    }
+
+    /// Whether anything is.
+    pub fn any(&self) -> bool {
+        self.by_source.values().any(|texts| !texts.is_empty())
     }
 
     /// All that is wrong.

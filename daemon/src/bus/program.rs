@@ -1,0 +1,142 @@
+//! Who a program on the bus is: what it is called, and whether it could speak for the person anyway.
+//!
+//! Everybody of the same user is on a session bus, programs in a sandbox too. What tells them apart is what
+//! `org.tiro.Tiro1` goes by as well: who has Tiro's socket before it has the person's own files before it, and whatever it
+//! asks for over the bus it could do over the socket. So that is what is looked at, from outside: whether the socket is in
+//! the program's file system. A sandbox has another one (Flatpak's proxy for the bus lives in one, too, with the mark of
+//! the application), except for snaps, whose label says what they are.
+
+use std::{path::Path, time::Duration};
+
+use zbus::{
+    fdo::{ConnectionCredentials, DBusProxy},
+    names::{BusName, UniqueName},
+};
+
+/// How long the bus has to say whose connection it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the program behind this name has the socket before it. What cannot be told is no.
+pub async fn reaches(bus: &DBusProxy<'_>, name: &UniqueName<'_>, socket: &Path) -> bool {
+    let socket = socket.to_owned();
+    match credentials(bus, name).await {
+        // Where it lives may be slow to look at.
+        Some(who) => tokio::task::spawn_blocking(move || system::reaches(&who, &socket))
+            .await
+            .unwrap_or(false),
+        None => false,
+    }
+}
+
+async fn credentials(bus: &DBusProxy<'_>, name: &UniqueName<'_>) -> Option<ConnectionCredentials> {
+    let asked = bus.get_connection_credentials(BusName::from(name.as_ref()));
+    tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::{fs::File, os::fd::OwnedFd, path::Path};
+
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        fs::{Mode, OFlags, ResolveFlags, fstat, openat2},
+    };
+    use zbus::fdo::ConnectionCredentials;
+
+    pub fn reaches(who: &ConnectionCredentials, socket: &Path) -> bool {
+        who.unix_user_id() == Some(rustix::process::getuid().as_raw())
+            && who.linux_security_label().is_none_or(|label| is_free(label))
+            && who.process_id().is_some_and(|pid| sees(pid, socket))
+            && lives(who)
+    }
+
+    /// Whether the file at this path is the same for the process as for us.
+    fn sees(pid: u32, path: &Path) -> bool {
+        let theirs = within(pid, path, OFlags::PATH).and_then(|file| fstat(file).ok());
+        let ours = rustix::fs::stat(path).ok();
+        theirs
+            .zip(ours)
+            .is_some_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+    }
+
+    /// Opens a file as a process sees it. Links are followed inside its file system only: one that it made must not lead
+    /// back into ours.
+    fn within(pid: u32, path: &Path, flags: OFlags) -> Option<OwnedFd> {
+        let root = File::open(format!("/proc/{pid}/root")).ok()?;
+        let inside = path.strip_prefix("/").ok()?;
+        let flags = flags | OFlags::CLOEXEC;
+        openat2(root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
+    }
+
+    /// Whether the process that connected is still there; then its number was its own all the time. Buses that do not hand
+    /// the process out (dbus-daemon before 1.16) leave a gap there: a program would have to connect, end, pass its connection
+    /// on, and have its number taken by a program of the person's.
+    fn lives(who: &ConnectionCredentials) -> bool {
+        let Some(process) = who.process_fd() else {
+            return true;
+        };
+        // It becomes readable when the process ends.
+        let mut ended = [PollFd::new(process, PollFlags::IN)];
+        matches!(poll(&mut ended, Some(&Timespec::default())), Ok(0))
+    }
+
+    /// Whether no policy of the system confines a process with this label (AppArmor's, SELinux's), or none that does not
+    /// confine us.
+    fn is_free(label: &[u8]) -> bool {
+        let plain = |label: &[u8]| {
+            let label = String::from_utf8_lossy(label);
+            label.trim_matches(['\0', '\n']).to_owned()
+        };
+        let label = plain(label);
+        let own = || std::fs::read("/proc/self/attr/current").map(|own| plain(&own));
+        label == "unconfined"
+            || label.ends_with(" (unconfined)")
+            || label.ends_with(" (complain)")
+            || own().is_ok_and(|own| own == label)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn labels_that_confine_are_told_from_those_that_do_not() {
+            #[track_caller]
+            fn check(label: &[u8], expect: bool) {
+                assert_eq!(is_free(label), expect, "{}", String::from_utf8_lossy(label));
+            }
+            check(b"unconfined\0", true);
+            check(b"plasmashell (unconfined)\0", true);
+            check(b"something (complain)\0", true);
+            check(b"snap.firefox.firefox (enforce)\0", false);
+            check(b"unconfined (enforce)\0", false);
+            check(b"unconfined_u:unconfined_r:chrome_sandbox_t:s0\0", false);
+            check(b"", false);
+        }
+
+        #[test]
+        fn who_has_the_same_file_at_the_same_place_sees_it() {
+            let home = tempfile::tempdir().unwrap();
+            let file = home.path().join("socket");
+            assert!(!sees(std::process::id(), &file), "there is none");
+            std::fs::write(&file, "").unwrap();
+            assert!(sees(std::process::id(), &file));
+            assert!(
+                !sees(0, &file) && !sees(u32::MAX, &file),
+                "nobody has this number"
+            );
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::path::Path;
+
+    use zbus::fdo::ConnectionCredentials;
+
+    /// There is no session bus to be careful on.
+    pub fn reaches(_: &ConnectionCredentials, _: &Path) -> bool {
+        false
+    }
+}
