@@ -77,6 +77,9 @@ struct Item {
     service: String,
 }
 
+/// A menu with its number.
+type Layout = (u32, (i32, HashMap<String, OwnedVariant>, Vec<OwnedVariant>));
+
 /// A row: what it says, whether it can be pressed, its check mark.
 type Row = (String, bool, Option<i32>);
 
@@ -284,7 +287,7 @@ async fn the_icon_shows_what_goes_on_and_its_menu_does_what_it_says() {
     assert!(text.contains("Dentist") && answer.contains("Dentist"), "{text}");
     let rows = item.rows().await;
     assert!(rows[&2].0.contains("Dentist") && !rows[&2].1, "{rows:?}");
-    let (_, (root, _, children)): (u32, (i32, HashMap<String, OwnedVariant>, Vec<OwnedVariant>)) = item
+    let (_, (root, _, children)): Layout = item
         .call("/MenuBar", MENU, "GetLayout", &(0, -1, ["label"].as_slice()))
         .await
         .unwrap();
@@ -313,7 +316,11 @@ async fn the_icon_shows_what_goes_on_and_its_menu_does_what_it_says() {
     let status = running.status().await;
     assert!(status.muted && status.state == "muted");
     assert_eq!(proxy.listen("toggle").await.unwrap(), "muted");
-    assert!(running.home.dirs().state.join("microphone-muted").exists());
+    let (kept, began) = (running.home.dirs().state.join("microphone-muted"), Instant::now());
+    while !kept.exists() {
+        assert!(began.elapsed() < PATIENCE, "it is not kept");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     item.click("Mute microphone").await;
     item.until("IconName", "audio-input-microphone-symbolic").await;
     running
@@ -468,8 +475,7 @@ async fn what_is_wrong_with_a_call_is_said() {
     let item = &world.item;
     let layout = async |parent: i32| {
         let arguments = (parent, -1, [""; 0].as_slice());
-        let answer: zbus::Result<(u32, (i32, HashMap<String, OwnedVariant>, Vec<OwnedVariant>))> =
-            item.call("/MenuBar", MENU, "GetLayout", &arguments).await;
+        let answer: zbus::Result<Layout> = item.call("/MenuBar", MENU, "GetLayout", &arguments).await;
         answer
     };
     assert_eq!(layout(8).await.unwrap().1.2.len(), 0);
