@@ -1,6 +1,9 @@
 //! The only door to a tool's effects: look up, check consent, time out, run, turn errors into words.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use prompts::words;
 use tokio::sync::watch;
@@ -105,13 +108,39 @@ async fn ask_first(
             action,
             because: because.clone(),
         };
-        match tokio::time::timeout(around.patience, front.confirm(&question)).await {
-            Ok(Confirmation::Yes) => agreed = Some(question.action),
-            Ok(Confirmation::No) | Err(_) => return Some(Outcome::Declined),
-            Ok(Confirmation::Nobody) => return Some(Outcome::NeedsConfirmation(question.action)),
+        let silence = silence(around.patience, front.speaking());
+        let answer = tokio::select! {
+            // An answer counts that comes at the last moment.
+            biased;
+            answer = front.confirm(&question) => answer,
+            () = silence => Confirmation::No,
+        };
+        match answer {
+            Confirmation::Yes => agreed = Some(question.action),
+            Confirmation::No => return Some(Outcome::Declined),
+            Confirmation::Nobody => return Some(Outcome::NeedsConfirmation(question.action)),
         }
     }
     Some(Outcome::Tell(words::keeps_changing()))
+}
+
+/// Comes to its end when the person has been silent for so long. While they speak, time stands still; each listening is
+/// bounded by itself.
+async fn silence(patience: Duration, mut speaking: watch::Receiver<usize>) {
+    let mut left = patience;
+    // Until nobody can speak any more.
+    while speaking.wait_for(|speaking| *speaking == 0).await.is_ok() {
+        let began = Instant::now();
+        tokio::select! {
+            () = tokio::time::sleep(left) => return,
+            changed = speaking.changed() => if changed.is_err() {
+                left = left.saturating_sub(began.elapsed());
+                break;
+            }
+        }
+        left = left.saturating_sub(began.elapsed());
+    }
+    tokio::time::sleep(left).await;
 }
 
 /// What a call would do. It reads the person's files, so it runs where a slow disk holds up nobody else.

@@ -64,18 +64,18 @@ struct Caller {
     /// Which client; counts up over the socket and the bus.
     id: u64,
     client: Client,
-    /// Whether it stands for the person: it reached the socket, so it has the person's own files before it. On the bus
-    /// there are also programs that are kept away from those. They may ask, but consent to nothing, take nothing back,
-    /// name no file and open no microphone.
-    trusted: bool,
+    /// What it is called, if it does not stand for the person. Who reached the socket does, and has the person's own files
+    /// before it. On the bus there are also programs that are kept away from those. They may ask, but consent to nothing,
+    /// take nothing back, name no file and open no microphone.
+    guest: Option<String>,
 }
 
 impl Caller {
     /// Refuses what only the person may do.
     fn for_the_person(self, what: &str) -> fdo::Result<Caller> {
-        match self.trusted {
-            true => Ok(self),
-            false => Err(fdo::Error::AccessDenied(format!(
+        match self.guest {
+            None => Ok(self),
+            Some(_) => Err(fdo::Error::AccessDenied(format!(
                 "{what} is not for programs on the session bus; use Tiro's socket, as the program `tiro` does"
             ))),
         }
@@ -163,11 +163,11 @@ impl Tiro1 {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<bool> {
-        let Caller { id, trusted, .. } = self.caller(&header, connection).await?;
+        let Caller { id, guest, .. } = self.caller(&header, connection).await?;
         let (done, cancelled) = oneshot::channel();
         self.send(Event::Cancel {
             client: id,
-            any: trusted,
+            any: guest.is_none(),
             done,
         })
         .await?;
@@ -284,7 +284,7 @@ impl Tiro1 {
             Callers::One(client) => Ok(Caller {
                 id: *client,
                 client: Client::peer(connection.clone()),
-                trusted: true,
+                guest: None,
             }),
             Callers::Many(guests) => guests.caller(header, connection).await,
         }
@@ -316,6 +316,7 @@ impl Tiro1 {
             notify: false,
             now: None,
             client: caller.id,
+            guest: caller.guest,
             connection: Some(caller.client),
             reply,
         };

@@ -7,6 +7,7 @@ use models::llm::{Prepared, Usage};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
 use tools::system::{plain, rings::Kind};
 
 use crate::consent::Question;
@@ -167,6 +168,11 @@ pub enum Confirmation {
 pub trait Front: Send {
     /// Shows something. Must not block.
     fn show(&mut self, happening: &Happening);
+
+    /// How many answers are being spoken at this moment: while the person answers, their time does not run out.
+    fn speaking(&self) -> watch::Receiver<usize> {
+        watch::channel(0).1
+    }
 
     /// Shows the question and waits for the answer. The caller bounds the wait; silence is no. Dropping the future
     /// withdraws the question.

@@ -169,6 +169,8 @@ pub struct Asking {
     pub now: Option<String>,
     /// Who asked.
     pub client: u64,
+    /// What that is called, if it is a program that does not stand for the person.
+    pub guest: Option<String>,
     /// Gets the signals.
     pub connection: Option<bus::Client>,
     /// Gets the report as JSON; dropped when the turn is cancelled.
@@ -417,7 +419,8 @@ impl Daemon {
             yes: asking.yes,
             interactive: asking.interactive,
             desktop: asking.notify.then(|| self.desktop()),
-            by_voice: asking.speech.is_some(),
+            guest: asking.guest.clone(),
+            muted: self.mute.watched(),
         };
         let desktop = front.desktop.clone();
         let task = tokio::spawn(async move {

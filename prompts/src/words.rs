@@ -111,6 +111,11 @@ pub fn still_working() -> String {
     "That takes longer than it should. I am still at it; ask me in a moment what came of it.".to_owned()
 }
 
+/// Not the person but a program on the bus asked for what would be done.
+pub fn asked_by(program: &str) -> String {
+    format!("The program \"{program}\" asks for this.")
+}
+
 /// What would be done changes faster than the person is asked about it.
 pub fn keeps_changing() -> String {
     "What that would do keeps changing while I ask. Please try again in a moment.".to_owned()

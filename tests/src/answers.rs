@@ -21,9 +21,10 @@ use daemon::{
     room::Clock,
     run::Event,
 };
+use futures_util::StreamExt as _;
 use models::scripted::ScriptedLlm;
 use tokio::task::JoinHandle;
-use zbus::Connection;
+use zbus::{Connection, MessageStream, fdo::DBusProxy};
 
 use crate::{
     daemon_loop::{Running, ask_with, asking_tools, note},
@@ -243,7 +244,7 @@ async fn who_takes_the_question_away_has_said_no_and_one_that_goes_by_itself_sta
 
 #[tokio::test]
 async fn what_a_program_on_the_bus_asks_for_is_put_to_the_person() {
-    let Some(world) = World::start(Desktop::default(), &["milk"], LONG).await else {
+    let Some(world) = World::start(Desktop::default(), &["milk", "bread"], LONG).await else {
         return;
     };
     let _attending = world.running.attend(&world.bus.address);
@@ -254,12 +255,102 @@ async fn what_a_program_on_the_bus_asks_for_is_put_to_the_person() {
     let turn = tokio::spawn(async move { asking.ask("note milk".into(), [notify].into()).await });
     let question = world.desktop.shown(0).await;
     let theirs = Tiro1Proxy::new(&guest).await.unwrap();
-    assert!(theirs.confirm(number(&question), true).await.is_err());
+    let id: u64 = question.actions[0]
+        .strip_prefix("no-")
+        .expect("no button to agree")
+        .parse()
+        .unwrap();
+    assert_eq!(question.actions, [format!("no-{id}"), "No".to_owned()]);
+    // Who asks is named: this very program.
+    let program = std::env::current_exe().unwrap();
+    let program = program.file_name().unwrap().to_str().unwrap();
+    let how = format!("\nSay yes or no.\nAgree with `tiro confirm yes {id}`.");
+    assert!(
+        question
+            .body
+            .contains(&format!("The program \"{program}\" asks for this.")),
+        "{}",
+        question.body
+    );
+    assert!(question.body.ends_with(&how), "{}", question.body);
+    assert!(theirs.confirm(id, true).await.is_err());
     assert!(theirs.question().await.is_err());
+    // Who has the server's name can send what it likes: a yes that was not offered is none.
+    world.press(&question, &format!("yes-{id}")).await;
     assert_eq!(world.running.status().await.state, "confirming");
-    world.press(&question, &yes(&question)).await;
+    assert!(is(&world.confirm(Some(Answer::Yes), Some(id)).await, 0));
     let report: Report = serde_json::from_str(&turn.await.unwrap().unwrap()).unwrap();
     assert_eq!(report.calls[0].status, "ok");
+    world.press(&question, &format!("yes-{id}")).await;
+
+    // No is no harm.
+    let asking = Tiro1Proxy::new(&guest).await.unwrap();
+    let notify = ("notify".to_owned(), true.into());
+    let turn = tokio::spawn(async move { asking.ask("note bread".into(), [notify].into()).await });
+    let question = world.desktop.shown(2).await;
+    world.press(&question, &format!("yes-{}", id + 1)).await;
+    world.press(&question, &format!("no-{}", id + 1)).await;
+    let report: Report = serde_json::from_str(&turn.await.unwrap().unwrap()).unwrap();
+    assert_eq!(report.calls[0].status, "declined");
+}
+
+/// Sends a signal to everybody on the bus one by one, with any words in it.
+async fn forge<B>(from: &Connection, path: &str, interface: &str, member: &str, body: &B)
+where
+    B: serde::Serialize + zbus::DynamicType,
+{
+    let names = DBusProxy::new(from).await.unwrap().list_names().await.unwrap();
+    for name in names.iter().filter(|name| name.starts_with(':')) {
+        let signal = zbus::Message::signal(path, interface, member);
+        let signal = signal.destination(name.as_str()).build(body).unwrap();
+        from.send(&signal).await.unwrap();
+    }
+    // The bus has passed everything on by the time it answers.
+    DBusProxy::new(from).await.unwrap().get_id().await.unwrap();
+}
+
+/// Everybody can send us what looks like the bus telling of a new server. zbus takes that from the bus alone; this holds it
+/// to that.
+#[tokio::test]
+async fn who_only_says_that_it_is_the_server_is_not_believed() {
+    let Some(world) = World::start(Desktop::default(), &["milk"], LONG).await else {
+        return;
+    };
+    let turn = world.ask("note milk").await;
+    let question = world.desktop.shown(0).await;
+    let (forger, witness) = (world.bus.client().await, world.bus.client().await);
+    let mut arrived = MessageStream::from(&witness);
+    let me = forger.unique_name().unwrap().as_str();
+    let (bus, name) = ("org.freedesktop.DBus", "org.freedesktop.Notifications");
+    let (at, on) = ("/org/freedesktop/Notifications", name);
+    let change = (name, "", me);
+    forge(&forger, "/org/freedesktop/DBus", bus, "NameOwnerChanged", &change).await;
+    let pressed = (question.id, yes(&question));
+    forge(&forger, at, on, "ActionInvoked", &pressed).await;
+    forge(&forger, at, on, "NotificationClosed", &(question.id, 2_u32)).await;
+    let forged = async {
+        let mut forged = Vec::new();
+        while forged.len() < 3 {
+            let message = arrived.next().await.unwrap().unwrap();
+            let header = message.header();
+            let mine = header.sender().is_some_and(|sender| sender == me);
+            forged.extend(header.member().filter(|_| mine).map(ToString::to_string));
+        }
+        forged
+    };
+    let forged = tokio::time::timeout(PATIENCE, forged).await.expect("they arrive");
+    assert_eq!(
+        forged,
+        ["NameOwnerChanged", "ActionInvoked", "NotificationClosed"]
+    );
+    // What the server itself says comes after all that, and counts.
+    world.press(&question, "default").await;
+    assert_eq!(world.running.status().await.state, "confirming");
+    assert!(!turn.is_finished());
+    world.press(&question, &yes(&question)).await;
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    assert_eq!(world.desktop.shown(1).await.actions, ["undo", "Undo"]);
+    assert_eq!(world.desktop.count(), 2, "the question was shown once");
 }
 
 #[tokio::test]
@@ -466,7 +557,7 @@ async fn dunst(folder: &Path, bus: &Bus) -> Option<Programs> {
     };
     programs.0.push(dunst);
     let (began, client) = (Instant::now(), bus.client().await);
-    let names = zbus::fdo::DBusProxy::new(&client).await.unwrap();
+    let names = DBusProxy::new(&client).await.unwrap();
     let name = || "org.freedesktop.Notifications".try_into().unwrap();
     while !names.name_has_owner(name()).await.unwrap() {
         assert!(began.elapsed() < PATIENCE, "dunst does not come");

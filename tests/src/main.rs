@@ -23,6 +23,7 @@ mod ringing;
 mod sound;
 mod microphone;
 mod muting;
+mod answering;
 mod following;
 mod loading;
 mod scenarios;

@@ -240,3 +240,33 @@ async fn a_write_that_takes_too_long_is_said_to_go_on_and_is_finished() {
     assert!(finish_writes().await, "it counts as begun");
     assert!(file(&dirs).exists());
 }
+
+#[tokio::test]
+async fn time_stands_still_while_somebody_speaks() {
+    let patience = Duration::from_millis(1500);
+    let lasted = |began: Instant| began.elapsed();
+    // Nobody can speak.
+    let began = Instant::now();
+    silence(patience, watch::channel(0).1).await;
+    assert!(lasted(began) >= patience);
+
+    let (speaking, listening) = watch::channel(0);
+    let began = Instant::now();
+    let waiting = tokio::spawn(silence(patience, listening));
+    let spoken = Duration::from_millis(800);
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        speaking.send_replace(1);
+        tokio::time::sleep(spoken).await;
+        assert!(!waiting.is_finished());
+        speaking.send_replace(0);
+    }
+    waiting.await.unwrap();
+    assert!(lasted(began) >= patience + 3 * spoken, "{:?}", lasted(began));
+
+    // Who spoke and is gone does not hold it up for ever.
+    let (speaking, listening) = watch::channel(1);
+    let waiting = tokio::spawn(silence(Duration::from_millis(10), listening));
+    drop(speaking);
+    waiting.await.unwrap();
+}

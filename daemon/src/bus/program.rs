@@ -8,6 +8,7 @@
 
 use std::{path::Path, time::Duration};
 
+use tools::system::plain;
 use zbus::{
     fdo::{ConnectionCredentials, DBusProxy},
     names::{BusName, UniqueName},
@@ -15,6 +16,8 @@ use zbus::{
 
 /// How long the bus has to say whose connection it is.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest name of a program that is shown.
+const MAX_NAME: usize = 60;
 
 /// Whether the program behind this name has the socket before it. What cannot be told is no.
 pub async fn reaches(bus: &DBusProxy<'_>, name: &UniqueName<'_>, socket: &Path) -> bool {
@@ -28,6 +31,16 @@ pub async fn reaches(bus: &DBusProxy<'_>, name: &UniqueName<'_>, socket: &Path) 
     }
 }
 
+/// What the program behind this name is called: an application's id or the name of a file. It may call itself what it
+/// likes, so this is somebody else's text, and kept short.
+pub async fn named(bus: &DBusProxy<'_>, name: &UniqueName<'_>) -> Option<String> {
+    let who = credentials(bus, name).await?;
+    let named = tokio::task::spawn_blocking(move || system::named(&who))
+        .await
+        .ok()??;
+    Some(plain::one_line(&named, MAX_NAME)).filter(|name| !name.is_empty())
+}
+
 async fn credentials(bus: &DBusProxy<'_>, name: &UniqueName<'_>) -> Option<ConnectionCredentials> {
     let asked = bus.get_connection_credentials(BusName::from(name.as_ref()));
     tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
@@ -35,7 +48,7 @@ async fn credentials(bus: &DBusProxy<'_>, name: &UniqueName<'_>) -> Option<Conne
 
 #[cfg(target_os = "linux")]
 mod system {
-    use std::{fs::File, os::fd::OwnedFd, path::Path};
+    use std::{fs::File, io::Read as _, os::fd::OwnedFd, path::Path};
 
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
@@ -48,6 +61,45 @@ mod system {
             && who.linux_security_label().is_none_or(|label| is_free(label))
             && who.process_id().is_some_and(|pid| sees(pid, socket))
             && lives(who)
+    }
+
+    /// More than what Flatpak says about any application.
+    const MAX_INFO: u64 = 64 * 1024;
+
+    pub fn named(who: &ConnectionCredentials) -> Option<String> {
+        let pid = who.process_id()?;
+        let program = || {
+            let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+            Some(program.file_name()?.to_string_lossy().into_owned())
+        };
+        application(pid).or_else(program)
+    }
+
+    /// The id of a Flatpak application, whose processes all have it at this place.
+    fn application(pid: u32) -> Option<String> {
+        // What stands there may be no file.
+        let info = within(
+            pid,
+            Path::new("/.flatpak-info"),
+            OFlags::RDONLY | OFlags::NONBLOCK,
+        )?;
+        let mut text = String::new();
+        File::from(info).take(MAX_INFO).read_to_string(&mut text).ok()?;
+        id(&text)
+    }
+
+    /// The name in the section of the application.
+    fn id(info: &str) -> Option<String> {
+        let mut lines = info
+            .lines()
+            .skip_while(|line| line.trim() != "[Application]")
+            .skip(1);
+        let name = lines.find_map(|line| match line.strip_prefix("name=") {
+            Some(name) => Some(Some(name)),
+            None if line.starts_with('[') => Some(None),
+            None => None,
+        });
+        name.flatten().map(|name| name.trim().to_owned())
     }
 
     /// Whether the file at this path is the same for the process as for us.
@@ -115,6 +167,19 @@ mod system {
         }
 
         #[test]
+        fn an_application_is_called_by_its_id() {
+            #[track_caller]
+            fn check(info: &str, expect: Option<&str>) {
+                assert_eq!(id(info).as_deref(), expect, "{info:?}");
+            }
+            let usual = "[Application]\nname=org.example.App\nruntime=x\n\n[Instance]\nname=no\n";
+            check(usual, Some("org.example.App"));
+            check("[Instance]\nname=no\n[Application]\nruntime=x\n", None);
+            check("[Application]\nruntime=x\n[Instance]\nname=no\n", None);
+            check("", None);
+        }
+
+        #[test]
         fn who_has_the_same_file_at_the_same_place_sees_it() {
             let home = tempfile::tempdir().unwrap();
             let file = home.path().join("socket");
@@ -134,6 +199,10 @@ mod system {
     use std::path::Path;
 
     use zbus::fdo::ConnectionCredentials;
+
+    pub fn named(_: &ConnectionCredentials) -> Option<String> {
+        None
+    }
 
     /// There is no session bus to be careful on.
     pub fn reaches(_: &ConnectionCredentials, _: &Path) -> bool {

@@ -24,7 +24,7 @@ use zbus::{
     names::{BusName, OwnedUniqueName},
 };
 
-use super::{Caller, Callers, Client, HANDSHAKE, Icon, MAX_CLIENTS, PATH, Tiro1, next_client};
+use super::{Caller, Callers, Client, HANDSHAKE, Icon, MAX_CLIENTS, PATH, Tiro1, next_client, program};
 use crate::run::Event;
 
 /// The name on the bus.
@@ -154,6 +154,8 @@ pub(super) struct Guests {
 
 struct Guest {
     client: u64,
+    /// What it is called.
+    program: String,
     /// Waits until it leaves.
     watch: AbortHandle,
 }
@@ -179,8 +181,8 @@ impl Guests {
             name: Some(name.clone()),
         };
         let mut known = self.known.lock().await;
-        let id = match known.get(&name) {
-            Some(guest) => guest.client,
+        let (id, program) = match known.get(&name) {
+            Some(guest) => (guest.client, guest.program.clone()),
             None if known.len() >= MAX_CLIENTS => {
                 return Err(fdo::Error::LimitsExceeded(format!(
                     "{MAX_CLIENTS} clients are here already"
@@ -189,15 +191,15 @@ impl Guests {
             None => {
                 let guest = tokio::time::timeout(PATIENCE, self.admit(&name, client.clone()));
                 let guest = guest.await.map_err(|_| nobody())??;
-                let id = guest.client;
+                let found = (guest.client, guest.program.clone());
                 known.insert(name, guest);
-                id
+                found
             }
         };
         Ok(Caller {
             id,
             client,
-            trusted: false,
+            guest: Some(program),
         })
     }
 
@@ -215,6 +217,8 @@ impl Guests {
                 "Tiro takes calls of its own user only".to_owned(),
             ));
         }
+        let program = program::named(&bus, name).await;
+        let program = program.unwrap_or_else(|| "unknown".to_owned());
         let id = next_client();
         // Fails only when the daemon is stopping.
         let _ = self
@@ -236,6 +240,7 @@ impl Guests {
         });
         Ok(Guest {
             client: id,
+            program,
             watch: watch.abort_handle(),
         })
     }

@@ -3,6 +3,10 @@
 //!
 //! Whoever started the turn, a question is open in `Questions`, and a button answers it there by its id. Who takes the
 //! notification away has said no; one that goes by itself is no answer, and silence is no as everywhere.
+//!
+//! A name on the bus says nothing about its owner: where no real server is, a program in a sandbox can be the one. So what
+//! a program on the bus asked for cannot be agreed to here, where the same program or its friend might press the button,
+//! but by voice and over the socket, which need the person. What the person asked for themselves can be.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -67,6 +71,8 @@ struct Open {
     question: Question,
     /// Whether what is said into the microphone answers it.
     aloud: bool,
+    /// Whether a program on the bus asked for what it is about.
+    for_guest: bool,
 }
 
 /// A question on the desktop; taken away when this is dropped.
@@ -103,10 +109,14 @@ impl DesktopFront {
         }
     }
 
-    /// Shows a question that is open, which may be answered by speaking too.
-    pub fn ask(&self, id: u64, question: &Question, aloud: bool) -> Asked {
-        let question = question.clone();
-        *lock(&self.wanted.open) = Some(Open { id, question, aloud });
+    /// Shows a question that is open, which may be answered by speaking too unless the microphone is muted.
+    pub fn ask(&self, id: u64, question: &Question, aloud: bool, for_guest: bool) -> Asked {
+        *lock(&self.wanted.open) = Some(Open {
+            id,
+            question: question.clone(),
+            aloud,
+            for_guest,
+        });
         self.wanted.changed.notify_one();
         Asked {
             id,
@@ -170,12 +180,23 @@ struct Session {
     signs: Signs,
     owners: OwnerChangedStream<'static>,
     can: Can,
-    /// The notification that shows a question, and the question.
-    asked: Option<(u32, u64)>,
+    /// The notification that shows a question.
+    asked: Option<ShownQuestion>,
     /// The last question that was shown here. One that went by itself is not shown again.
     seen: Option<u64>,
     /// The step that each notification offers to undo.
     told: BTreeMap<u32, i64>,
+}
+
+/// A notification that shows a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ShownQuestion {
+    /// The number of the notification.
+    shown: u32,
+    /// The question.
+    id: u64,
+    /// Whether it has a button to agree. What was not offered is not taken.
+    yes: bool,
 }
 
 /// What the server can do.
@@ -266,13 +287,13 @@ impl Desk {
 
     /// A button. Only one that names the question it stands under is an answer to it.
     fn pressed(&self, session: &mut Session, id: u32, key: &str) {
-        if let Some((shown, question)) = session.asked
-            && shown == id
+        if let Some(question) = session.asked
+            && question.shown == id
         {
-            for (yes, button) in [(true, yes_key(question)), (false, no_key(question))] {
-                if key == button {
-                    lock(&self.questions).answer(question, yes);
-                }
+            if question.yes && key == yes_key(question.id) {
+                lock(&self.questions).answer(question.id, true);
+            } else if key == no_key(question.id) {
+                lock(&self.questions).answer(question.id, false);
             }
         } else if key == UNDO
             && let Some(step) = session.told.remove(&id)
@@ -283,10 +304,10 @@ impl Desk {
 
     fn closed(&self, session: &mut Session, id: u32, reason: u32) {
         session.told.remove(&id);
-        if let Some((_, question)) = session.asked.take_if(|(shown, _)| *shown == id)
+        if let Some(question) = session.asked.take_if(|question| question.shown == id)
             && reason == DISMISSED
         {
-            lock(&self.questions).answer(question, false);
+            lock(&self.questions).answer(question.id, false);
         }
     }
 
@@ -345,23 +366,28 @@ impl Session {
     /// Shows the question that is open, and takes the one before it away.
     async fn ask(&mut self, open: Option<&Open>) -> zbus::Result<()> {
         let wanted = open.map(|open| open.id);
-        if let Some((shown, _)) = self.asked.take_if(|(_, id)| Some(*id) != wanted) {
+        if let Some(question) = self.asked.take_if(|question| Some(question.id) != wanted) {
             // One that went with its button is not there to be closed, and some servers call that an error.
-            let _ = self.proxy.close_notification(shown).await;
+            let _ = self.proxy.close_notification(question.shown).await;
         }
         let Some(open) = open.filter(|open| self.seen != Some(open.id)) else {
             return Ok(());
         };
         let (text, whole) = asked_text(open, self.can);
         let (yes, no) = (yes_key(open.id), no_key(open.id));
-        let actions: &[&str] = match (self.can.actions, whole) {
+        let agree = self.can.actions && whole && !open.for_guest;
+        let actions: &[&str] = match (self.can.actions, agree) {
             (false, _) => &[],
             (true, true) => &[&yes, "Yes", &no, "No"],
             (true, false) => &[&no, "No"],
         };
         // Critical: it stays until it is answered.
         let shown = self.show("Shall I do this?", &text, actions, 2, UNTIL_CLOSED, 0);
-        self.asked = Some((shown.await?, open.id));
+        self.asked = Some(ShownQuestion {
+            shown: shown.await?,
+            id: open.id,
+            yes: agree,
+        });
         self.seen = Some(open.id);
         Ok(())
     }
@@ -381,7 +407,7 @@ impl Session {
 
     /// Shows text that nobody takes for markup.
     async fn show(
-        &self,
+        &mut self,
         title: &str,
         text: &str,
         actions: &[&str],
@@ -432,6 +458,8 @@ fn asked_text(open: &Open, can: Can) -> (String, bool) {
         text.push_str(&format!(
             "\nAnswer with `tiro confirm yes {id}` or `tiro confirm no {id}`."
         ));
+    } else if open.for_guest {
+        text.push_str(&format!("\nAgree with `tiro confirm yes {id}`."));
     }
     (text, whole)
 }
@@ -461,6 +489,11 @@ mod tests {
 
     #[track_caller]
     fn check_aloud(action: &str, can: Can, aloud: bool, expect: &str, whole: bool) {
+        check_asked(action, can, aloud, false, expect, whole);
+    }
+
+    #[track_caller]
+    fn check_asked(action: &str, can: Can, aloud: bool, for_guest: bool, expect: &str, whole: bool) {
         let question = Question {
             tool: "mail.send".into(),
             action: action.into(),
@@ -470,6 +503,7 @@ mod tests {
             id: 7,
             question,
             aloud,
+            for_guest,
         };
         assert_eq!(asked_text(&open, can), (expect.to_owned(), whole));
     }
@@ -481,6 +515,15 @@ mod tests {
         check("Send\u{202e} it.", CAN, &format!("Send it.{because}"), true);
         let spoken = format!("Send it.{because}\nSay yes or no.");
         check_aloud("Send it.", CAN, true, &spoken, true);
+        let how = "\nSay yes or no.\nAgree with `tiro confirm yes 7`.";
+        check_asked(
+            "Send it.",
+            CAN,
+            true,
+            true,
+            &format!("Send it.{because}{how}"),
+            true,
+        );
         let mute = Can {
             actions: false,
             ..CAN

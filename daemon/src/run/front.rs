@@ -3,11 +3,15 @@
 use std::{
     collections::hash_map::RandomState,
     hash::BuildHasher as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
-use tokio::sync::{mpsc, oneshot};
+use prompts::words;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{desktop_front::DesktopFront, listening::Told};
 use crate::{
@@ -34,8 +38,10 @@ pub struct BusFront {
     pub interactive: bool,
     /// The desktop, where the person is asked too.
     pub desktop: Option<DesktopFront>,
-    /// The person spoke, and can answer by speaking.
-    pub by_voice: bool,
+    /// The program that asked, if it does not stand for the person.
+    pub guest: Option<String>,
+    /// Whether nobody can answer by speaking now.
+    pub muted: Arc<AtomicBool>,
 }
 
 /// The question that is open, if there is one, whoever started the turn that asks it.
@@ -43,6 +49,17 @@ pub struct Questions {
     /// Id of the last question; they count up.
     last: u64,
     open: Option<Open>,
+    /// How many answers are being spoken, or made out.
+    spoken: watch::Sender<usize>,
+}
+
+/// An answer is being spoken as long as this is there.
+pub struct Speaking(watch::Sender<usize>);
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        self.0.send_modify(|spoken| *spoken = spoken.saturating_sub(1));
+    }
 }
 
 struct Open {
@@ -57,6 +74,7 @@ impl Default for Questions {
         Questions {
             last: 10_000 + RandomState::new().hash_one(0) % 80_000,
             open: None,
+            spoken: watch::Sender::default(),
         }
     }
 }
@@ -74,6 +92,12 @@ impl Questions {
     /// The open question and its id.
     pub fn open(&self) -> Option<(u64, &Question)> {
         self.open.as_ref().map(|open| (self.last, &open.question))
+    }
+
+    /// Somebody begins to speak the answer.
+    pub fn speak(&self) -> Speaking {
+        self.spoken.send_modify(|spoken| *spoken += 1);
+        Speaking(self.spoken.clone())
     }
 
     /// Opens a question.
@@ -108,6 +132,10 @@ impl Front for BusFront {
         let _ = self.signals.send(happening.clone());
     }
 
+    fn speaking(&self) -> watch::Receiver<usize> {
+        lock(&self.questions).spoken.subscribe()
+    }
+
     async fn confirm(&mut self, question: &Question) -> Confirmation {
         if self.yes {
             return Confirmation::Yes;
@@ -115,7 +143,12 @@ impl Front for BusFront {
         if !self.interactive && self.desktop.is_none() {
             return Confirmation::Nobody;
         }
-        let (id, told) = lock(&self.questions).ask(question);
+        let mut question = question.clone();
+        if let Some(program) = &self.guest {
+            // Before all else, because the person did not ask for it.
+            question.because.insert(0, words::asked_by(program));
+        }
+        let (id, told) = lock(&self.questions).ask(&question);
         let _closing = Closing(Arc::clone(&self.questions));
         self.show(&Happening::State {
             state: State::Confirming,
@@ -126,10 +159,14 @@ impl Front for BusFront {
                 question: question.clone(),
             });
         }
-        let _on_the_desktop = self
-            .desktop
-            .as_ref()
-            .map(|desktop| desktop.ask(id, question, self.by_voice));
+        let _on_the_desktop = self.desktop.as_ref().map(|desktop| {
+            desktop.ask(
+                id,
+                &question,
+                !self.muted.load(Ordering::Relaxed),
+                self.guest.is_some(),
+            )
+        });
         match told.await {
             Ok(true) => Confirmation::Yes,
             Ok(false) | Err(_) => Confirmation::No,

@@ -13,7 +13,10 @@ use models::stt::Stt;
 use prompts::words;
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use super::{Asking, Daemon, Event, MAX_WAITING, Running, Source, front::lock};
+use super::{
+    Asking, Daemon, Event, MAX_WAITING, Running, Source,
+    front::{Speaking, lock},
+};
 use crate::{
     bus::Client,
     listen::{
@@ -81,6 +84,8 @@ pub(super) struct Open {
     connection: Option<Client>,
     /// The question that what is said answers.
     question: Option<u64>,
+    /// Holds its time up.
+    speaking: Option<Speaking>,
     /// The turn that ends as soon as the microphone is open.
     interrupts: Option<u64>,
     /// Whether the person has finished.
@@ -200,8 +205,10 @@ impl Daemon {
         });
         // One that was stopped keeps what was said, and leaves its place.
         self.closing.extend(self.open.take());
+        let speaking = question.map(|_| lock(&self.questions).speak());
         self.open = Some(Open {
             number,
+            speaking,
             listening,
             client,
             connection,
@@ -269,7 +276,7 @@ impl Daemon {
                 let state = State::Transcribing;
                 self.tell_one(client, Happening::State { state });
                 match open.question {
-                    Some(id) => self.answered(id, speech, client),
+                    Some(id) => self.answered(id, speech, client, open.speaking.take()),
                     None => self.spoken(speech, client, open.connection.take()),
                 }
             }
@@ -309,6 +316,7 @@ impl Daemon {
             notify: true,
             now: None,
             client,
+            guest: None,
             connection,
             reply,
         };
@@ -316,12 +324,13 @@ impl Daemon {
     }
 
     /// What was said answers a question, should it be yes or no.
-    fn answered(&self, id: u64, speech: Speech, client: u64) {
+    fn answered(&self, id: u64, speech: Speech, client: u64, speaking: Option<Speaking>) {
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let (questions, events) = (Arc::clone(&self.questions), self.events.clone());
         tokio::spawn(async move {
             let answer = yes_or_no_spoken(&*stt, &limits, &speech).await;
             let counted = answer.is_some_and(|yes| lock(&questions).answer(id, yes));
+            drop(speaking);
             let answered = Event::Answered {
                 client,
                 answer,
