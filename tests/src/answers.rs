@@ -1,10 +1,9 @@
 //! Questions of turns that nobody watches: on the desktop, with buttons, and in `tiro confirm`.
 
 use std::{
-    io::{BufRead as _, BufReader},
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
@@ -28,7 +27,7 @@ use zbus::{Connection, MessageStream, fdo::DBusProxy};
 
 use crate::{
     daemon_loop::{Running, ask_with, asking_tools, note},
-    desktop::{Bus, Desktop, PATIENCE, Shown, skipped},
+    desktop::{Bus, Desktop, PATIENCE, Programs, Shown, screen, skipped},
     home::Home,
     session::arrives,
 };
@@ -500,42 +499,10 @@ async fn a_question_goes_with_its_turn_and_comes_back_with_a_new_server() {
     assert!(!asks.confirm(number(&first), true).await.unwrap());
 }
 
-/// Programs that do not outlive their test.
-struct Programs(Vec<Child>);
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// Starts dunst on an X server of its own; its menu always takes the button that means yes, or the one that undoes.
 /// `None` with a loud line where one of the two is not there.
 async fn dunst(folder: &Path, bus: &Bus) -> Option<Programs> {
-    let x = Command::new("Xvfb")
-        .args([
-            "-displayfd",
-            "1",
-            "-screen",
-            "0",
-            "640x480x24",
-            "-nolisten",
-            "tcp",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut x) = x else {
-        skipped("Xvfb");
-        return None;
-    };
-    let mut display = String::new();
-    let said = BufReader::new(x.stdout.take().unwrap()).read_line(&mut display);
-    let mut programs = Programs(vec![x]);
-    said.unwrap();
+    let (mut programs, display) = screen()?;
     let (menu, config) = (folder.join("menu"), folder.join("dunstrc"));
     std::fs::write(&menu, "#!/bin/sh\nexec grep -m 1 -e Yes -e Undo\n").unwrap();
     std::fs::set_permissions(&menu, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -544,7 +511,7 @@ async fn dunst(folder: &Path, bus: &Bus) -> Option<Programs> {
     let started = Command::new("dunst")
         .arg("-config")
         .arg(&config)
-        .env("DISPLAY", format!(":{}", display.trim()))
+        .env("DISPLAY", &display)
         .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
         .env("XDG_RUNTIME_DIR", folder)
         .env_remove("WAYLAND_DISPLAY")

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -19,6 +20,44 @@ pub fn skipped(what: &str) {
     let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
     assert!(!required, "{what} is not there; run `cargo xtask setup`");
     println!("SKIPPED: {what} is not there; run `cargo xtask setup`");
+}
+
+/// Programs that do not outlive their test.
+pub struct Programs(pub Vec<Child>);
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// An X server without a screen, and its name; `None` with a loud line where there is none.
+pub fn screen() -> Option<(Programs, String)> {
+    let x = Command::new("Xvfb")
+        .args([
+            "-displayfd",
+            "1",
+            "-screen",
+            "0",
+            "640x480x24",
+            "-nolisten",
+            "tcp",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut x) = x else {
+        skipped("Xvfb");
+        return None;
+    };
+    let mut display = String::new();
+    let said = BufReader::new(x.stdout.take().unwrap()).read_line(&mut display);
+    let programs = Programs(vec![x]);
+    said.unwrap();
+    Some((programs, format!(":{}", display.trim())))
 }
 
 /// A session bus for one test alone.

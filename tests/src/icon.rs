@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    process::Command,
+    path::Path,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use daemon::bus::Tiro1Proxy;
@@ -17,7 +18,7 @@ use zbus::{
 
 use crate::{
     daemon_loop::{Running, ask, ask_with, asking_tools, call, note},
-    desktop::{Bus, PATIENCE, skipped},
+    desktop::{Bus, Desktop, PATIENCE, Programs, screen, skipped},
     session::arrives,
 };
 
@@ -66,7 +67,7 @@ impl Bar {
                 return service.clone();
             }
             assert!(began.elapsed() < PATIENCE, "icon {n} does not come");
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 }
@@ -114,7 +115,7 @@ impl Item {
                 "{name} stays {}",
                 self.text(name).await
             );
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -319,7 +320,7 @@ async fn the_icon_shows_what_goes_on_and_its_menu_does_what_it_says() {
     let (kept, began) = (running.home.dirs().state.join("microphone-muted"), Instant::now());
     while !kept.exists() {
         assert!(began.elapsed() < PATIENCE, "it is not kept");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     item.click("Mute microphone").await;
     item.until("IconName", "audio-input-microphone-symbolic").await;
@@ -465,6 +466,129 @@ async fn who_does_not_reach_the_socket_reads_no_answer_and_presses_nothing() {
     // The same from outside of it counts.
     item.click("Cancel").await;
     assert!(story.await.unwrap().is_err());
+}
+
+/// A bar with nothing but icons, at the upper left corner.
+const PANEL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<channel name="xfce4-panel" version="1.0">
+  <property name="configver" type="int" value="2"/>
+  <property name="panels" type="array">
+    <value type="int" value="1"/>
+    <property name="panel-1" type="empty">
+      <property name="position" type="string" value="p=6;x=0;y=0"/>
+      <property name="length" type="uint" value="100"/>
+      <property name="size" type="uint" value="30"/>
+      <property name="plugin-ids" type="array"><value type="int" value="1"/></property>
+    </property>
+  </property>
+  <property name="plugins" type="empty"><property name="plugin-1" type="string" value="systray"/></property>
+</channel>
+"#;
+
+/// Starts Xfce's bar on an X server of its own, and says which; `None` with a loud line where one of its parts is not
+/// there.
+fn xfce(folder: &Path, bus: &Bus) -> Option<(Programs, String)> {
+    let config = folder.join("xfce4/xfconf/xfce-perchannel-xml");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("xfce4-panel.xml"), PANEL).unwrap();
+    // Its configuration is a service, which nothing but the bus starts.
+    let service = "org.xfce.Xfconf.service";
+    if std::fs::copy(
+        Path::new("/usr/share/dbus-1/services").join(service),
+        bus.services.join(service),
+    )
+    .is_err()
+    {
+        skipped("Xfce's bar");
+        return None;
+    }
+    let (mut programs, display) = screen()?;
+    let started = Command::new("xfce4-panel")
+        .arg("--disable-wm-check")
+        .env("DISPLAY", &display)
+        .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
+        .envs(homes(folder))
+        .env("NO_AT_BRIDGE", "1")
+        .env_remove("WAYLAND_DISPLAY")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(panel) = started else {
+        skipped("Xfce's bar");
+        return None;
+    };
+    programs.0.push(panel);
+    Some((programs, display))
+}
+
+/// What keeps a desktop's programs in one folder.
+fn homes(folder: &Path) -> [(&'static str, &Path); 6] {
+    [
+        ("HOME", folder),
+        ("XDG_CONFIG_HOME", folder),
+        ("XDG_CACHE_HOME", folder),
+        ("XDG_DATA_HOME", folder),
+        ("XDG_RUNTIME_DIR", folder),
+        ("GSETTINGS_BACKEND", Path::new("memory")),
+    ]
+}
+
+/// Moves the pointer and presses keys; `false` where nobody can.
+async fn xdotool(display: &str, words: &[&str]) -> bool {
+    let mut command = tokio::process::Command::new("xdotool");
+    let done = command.args(words).env("DISPLAY", display).status().await;
+    // For what was pressed to be drawn.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    done.is_ok()
+}
+
+#[tokio::test]
+async fn the_bar_of_a_real_desktop_shows_it_and_its_menu_mutes() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start_with(folder.path(), &homes(folder.path())) else {
+        return;
+    };
+    let Some((_programs, display)) = xfce(folder.path(), &bus) else {
+        return;
+    };
+    let desktop = Desktop::default();
+    let _desktop = desktop.serve(&bus).await;
+    let running = Running::start_with(ScriptedLlm::replies::<&str>([]), |parts| {
+        parts.ring.bus = Some(bus.address.clone());
+    })
+    .await;
+    running.attend_with_icon(&bus.address);
+    let (client, began) = (bus.client().await, Instant::now());
+    loop {
+        let on = "org.freedesktop.DBus.Properties";
+        let of = (WATCHER, "RegisteredStatusNotifierItems");
+        let reply = client
+            .call_method(Some(WATCHER), "/StatusNotifierWatcher", Some(on), "Get", &of)
+            .await;
+        if reply.is_ok_and(|reply| format!("{:?}", reply.body().deserialize::<OwnedVariant>()).contains(ITEM))
+        {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "the bar does not take the icon");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // The right button opens the menu; of its rows only some can be reached: Listen is the first, Mute the second.
+    while !running.status().await.muted {
+        assert!(began.elapsed() < 2 * PATIENCE, "the menu does not mute");
+        if !xdotool(&display, &["key", "Escape"]).await {
+            return skipped("xdotool");
+        }
+        xdotool(&display, &["mousemove", "15", "15", "click", "3"]).await;
+        xdotool(&display, &["key", "Down"]).await;
+        xdotool(&display, &["key", "Down"]).await;
+        xdotool(&display, &["key", "Return"]).await;
+    }
+    // The left button wants to listen, and hears why nobody does.
+    while desktop.count() == 0 {
+        assert!(began.elapsed() < 2 * PATIENCE, "a click does nothing");
+        xdotool(&display, &["mousemove", "15", "15", "click", "1"]).await;
+    }
+    assert_eq!(desktop.shown(0).await.text, prompts::words::muted());
 }
 
 #[tokio::test]

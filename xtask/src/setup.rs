@@ -309,6 +309,21 @@ static NEEDS: &[Need] = &[
         how: packages(&["dovecot-imapd"], &["dovecot"], &["dovecot"], &[]),
     },
     Need {
+        name: "Xfce's bar and xdotool",
+        why: "are a real desktop's bar, and the hand that presses the status icon there in a test",
+        used: Use::Test,
+        // Both want a display before they say anything.
+        present: || {
+            cfg!(target_os = "macos") || works("sh", &["-c", "command -v xfce4-panel && command -v xdotool"])
+        },
+        how: packages(
+            &["xfce4-panel", "xfconf", "xdotool"],
+            &["xfce4-panel", "xfconf", "xdotool"],
+            &["xfce4-panel", "xfconf", "xdotool"],
+            &[],
+        ),
+    },
+    Need {
         name: "bubblewrap",
         why: "is the sandbox out of which a test presses the status icon",
         used: Use::Test,
