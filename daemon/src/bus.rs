@@ -5,7 +5,7 @@
 mod icon;
 mod menu;
 mod picture;
-mod program;
+pub mod program;
 mod session;
 
 use std::{

@@ -206,6 +206,8 @@ pub struct Daemon {
     toggled: Option<Instant>,
     /// Whether it is kept closed.
     mute: Mute,
+    /// When somebody was last told so.
+    hushed: Option<Instant>,
     /// How many turns have begun; the number of the last one.
     begun: u64,
     /// Loads the model at the start.
@@ -277,6 +279,7 @@ impl Daemon {
             closing: Vec::new(),
             toggled: None,
             mute,
+            hushed: None,
             begun: 0,
             preparing: None,
             warming: None,
@@ -555,6 +558,7 @@ impl Daemon {
                 parts.ring.bus.clone(),
                 parts.journal.clone(),
                 Arc::clone(questions),
+                parts.dirs.state.clone(),
             )
         };
         self.desktop.get_or_insert_with(start).clone()

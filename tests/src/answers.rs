@@ -293,6 +293,47 @@ async fn what_a_program_on_the_bus_asks_for_is_put_to_the_person() {
     assert_eq!(report.calls[0].status, "declined");
 }
 
+#[tokio::test]
+async fn a_server_in_a_sandbox_agrees_to_nothing_and_undoes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start(folder.path()) else {
+        return;
+    };
+    let Some((_sandbox, door)) = bus.sandboxed() else {
+        return;
+    };
+    let desktop = Desktop::default();
+    let server = desktop.serve_at(&door).await;
+    let running = Running::start_with(ScriptedLlm::replies([note("milk")]), |parts| {
+        asking_tools(parts);
+        parts.ring.bus = Some(bus.address.clone());
+        parts.limits.patience = LONG;
+    })
+    .await;
+    std::fs::create_dir_all(running.home.dirs().state).unwrap();
+    let before = running.home.files();
+    let client = running.client().await;
+    let turn = tokio::spawn(async move { ask_with(&client, "note milk", &["notify"]).await.unwrap() });
+    let question = desktop.shown(0).await;
+    assert_eq!(question.actions.len(), 2, "there is only no: {question:?}");
+    let id: u64 = question.actions[0].strip_prefix("no-").unwrap().parse().unwrap();
+    for key in [format!("yes-{id}"), "default".to_owned()] {
+        Desktop::press(&server, question.id, &key).await;
+    }
+    let person = running.client().await;
+    let proxy = Tiro1Proxy::new(&person).await.unwrap();
+    assert_eq!(running.status().await.state, "confirming");
+    assert!(proxy.confirm(id, true).await.unwrap());
+    assert_eq!(turn.await.unwrap().calls[0].status, "ok");
+    let told = desktop.shown(1).await;
+    assert_eq!(told.actions, [""; 0]);
+    Desktop::press(&server, told.id, "undo").await;
+    // The server has been read when its answer to the next one is there.
+    Desktop::goes(&server, told.id, 2).await;
+    running.until("over", |s| s.turns == 1).await;
+    assert_ne!(running.home.files(), before, "it is still there");
+}
+
 /// Sends a signal to everybody on the bus one by one, with any words in it.
 async fn forge<B>(from: &Connection, path: &str, interface: &str, member: &str, body: &B)
 where

@@ -60,6 +60,34 @@ pub fn screen() -> Option<(Programs, String)> {
     Some((programs, format!(":{}", display.trim())))
 }
 
+/// A sandbox with the system's programs and nothing of the person's.
+pub fn sandbox() -> Command {
+    let mut command = Command::new("bwrap");
+    for folder in ["/usr", "/bin", "/lib", "/lib64", "/etc"] {
+        command.args(["--ro-bind-try", folder, folder]);
+    }
+    command.args(["--proc", "/proc", "--dev", "/dev", "--die-with-parent"]);
+    command
+}
+
+/// Passes on what comes in at a door to the bus, and back.
+const RELAY: &str = r#"
+import socket, sys, threading
+def copy(a, b):
+    while data := a.recv(65536):
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+door = socket.socket(socket.AF_UNIX)
+door.bind(sys.argv[1])
+door.listen()
+while True:
+    guest, _ = door.accept()
+    bus = socket.socket(socket.AF_UNIX)
+    bus.connect("/bus")
+    for pair in ((guest, bus), (bus, guest)):
+        threading.Thread(target=copy, args=pair, daemon=True).start()
+"#;
+
 /// A session bus for one test alone.
 pub struct Bus {
     daemon: Child,
@@ -124,6 +152,35 @@ impl Bus {
             .build()
             .await
             .unwrap()
+    }
+
+    /// Its address for programs in a sandbox, which has this bus before it and nothing of the person's: what is connected
+    /// there goes through a process in it. `None` with a loud line where there are no sandboxes.
+    pub fn sandboxed(&self) -> Option<(Programs, String)> {
+        let socket = self.address.strip_prefix("unix:path=").unwrap();
+        let folder = Path::new(socket).parent().unwrap().join("sandbox");
+        std::fs::create_dir(&folder).unwrap();
+        let door = folder.join("door");
+        let mut command = sandbox();
+        command
+            .args(["--ro-bind", socket, "/bus", "--bind"])
+            .args([&folder, &folder])
+            .args(["python3", "-c", RELAY])
+            .arg(&door);
+        let Ok(relay) = command.stdout(Stdio::null()).spawn() else {
+            skipped("a sandbox (bwrap)");
+            return None;
+        };
+        let (mut programs, began) = (Programs(vec![relay]), Instant::now());
+        while !door.exists() {
+            if programs.0[0].try_wait().unwrap().is_some() {
+                skipped("a sandbox (bwrap, python3)");
+                return None;
+            }
+            assert!(began.elapsed() < PATIENCE, "the sandbox has no door");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some((programs, format!("unix:path={}", door.display())))
     }
 
     /// Kills it.
@@ -195,7 +252,12 @@ impl Desktop {
 
     /// Serves it on a bus.
     pub async fn serve(&self, bus: &Bus) -> Connection {
-        connection::Builder::address(bus.address.as_str())
+        self.serve_at(&bus.address).await
+    }
+
+    /// The same for a bus at this address.
+    pub async fn serve_at(&self, address: &str) -> Connection {
+        connection::Builder::address(address)
             .name("org.freedesktop.Notifications")
             .serve_at("/org/freedesktop/Notifications", self.clone())
             .build()

@@ -18,7 +18,7 @@ use zbus::{
 
 use crate::{
     daemon_loop::{Running, ask, ask_with, asking_tools, call, note},
-    desktop::{Bus, Desktop, PATIENCE, Programs, screen, skipped},
+    desktop::{Bus, Desktop, PATIENCE, Programs, sandbox, screen, skipped},
     session::arrives,
 };
 
@@ -371,12 +371,9 @@ async fn a_bar_that_comes_later_or_again_gets_the_icon() {
 /// Calls a method in a sandbox that has the bus before it and not the person's files; what it printed.
 fn from_a_sandbox(bus: &Bus, item: &Item, path: &str, method: &str, arguments: &[&str]) -> Option<String> {
     let socket = bus.address.strip_prefix("unix:path=").unwrap();
-    let mut command = Command::new("bwrap");
-    for folder in ["/usr", "/bin", "/lib", "/lib64", "/etc"] {
-        command.args(["--ro-bind-try", folder, folder]);
-    }
+    let mut command = sandbox();
     command
-        .args(["--proc", "/proc", "--dev", "/dev", "--ro-bind", socket, socket])
+        .args(["--ro-bind", socket, socket])
         .args(["dbus-send", "--print-reply", "--reply-timeout=60000"])
         .arg(format!("--bus={}", bus.address))
         .arg(format!("--dest={}", item.service))

@@ -35,12 +35,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// environment of a process is set before it starts and never after.
 const FOLDER: &str = "TIRO_TEST_SOUND";
 
-/// Runs a test of this file in a process of its own whose sound server is the private one.
+/// Runs a test in a process of its own whose sound server is the private one.
 fn alone(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     alone_in("microphone", name, test);
 }
 
-/// The same for a test of another file.
+/// The same for a test of another module.
 pub fn alone_in(module: &str, name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     if let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) {
         let Some(pulse) = Pulse::start(&folder) else {
@@ -83,6 +83,7 @@ pub fn recording(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
+/// Somebody who asks for the time.
 pub const COMMAND: &str = "read/81e4d2-what_time_is_it.wav";
 const OTHER: &str = "read/fd98aa-sense_and_sensibility_01_austen_64kb-0930.wav";
 
@@ -93,6 +94,7 @@ fn nowhere(parts: &mut Parts) {
 
 /// A daemon, a client of it, and what that is told.
 pub struct Talk {
+    /// The daemon.
     pub running: Running,
     stt: Arc<ScriptedStt>,
     pub client: Connection,
@@ -100,6 +102,7 @@ pub struct Talk {
 }
 
 impl Talk {
+    /// Starts one.
     pub async fn with(llm: ScriptedLlm, stt: ScriptedStt, change: impl FnOnce(&mut Parts)) -> Talk {
         let stt = Arc::new(stt);
         let running = Running::start_hearing(llm, stt.clone(), |parts| {

@@ -31,7 +31,7 @@ use zbus::{
 use super::{
     menu::{self, Menu},
     picture::{Picture, pictures},
-    program,
+    program::{self, Reach},
 };
 use crate::{
     reply::{State, state_words},
@@ -155,7 +155,7 @@ impl Icon {
     /// Whether the caller may read answers and press.
     pub(super) async fn is_near(&self, header: &Header<'_>, connection: &Connection) -> bool {
         match (header.sender(), DBusProxy::new(connection).await) {
-            (Some(sender), Ok(bus)) => program::reaches(&bus, sender, &self.socket).await,
+            (Some(sender), Ok(bus)) => program::reaches(&bus, sender, &self.socket).await == Reach::Yes,
             _ => false,
         }
     }

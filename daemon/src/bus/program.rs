@@ -19,15 +19,26 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest name of a program that is shown.
 const MAX_NAME: usize = 60;
 
-/// Whether the program behind this name has the socket before it. What cannot be told is no.
-pub async fn reaches(bus: &DBusProxy<'_>, name: &UniqueName<'_>, socket: &Path) -> bool {
-    let socket = socket.to_owned();
+/// Whether a program has the person's files before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It has.
+    Yes,
+    /// It is kept away from them.
+    No,
+    /// That cannot be told, for example of programs that the system guards from being looked at.
+    Unknown,
+}
+
+/// Whether the program behind this name has this file or folder of the person's before it, such as the socket.
+pub async fn reaches(bus: &DBusProxy<'_>, name: &UniqueName<'_>, path: &Path) -> Reach {
+    let path = path.to_owned();
     match credentials(bus, name).await {
         // Where it lives may be slow to look at.
-        Some(who) => tokio::task::spawn_blocking(move || system::reaches(&who, &socket))
+        Some(who) => tokio::task::spawn_blocking(move || system::reaches(&who, &path))
             .await
-            .unwrap_or(false),
-        None => false,
+            .unwrap_or(Reach::Unknown),
+        None => Reach::Unknown,
     }
 }
 
@@ -56,11 +67,23 @@ mod system {
     };
     use zbus::fdo::ConnectionCredentials;
 
-    pub fn reaches(who: &ConnectionCredentials, socket: &Path) -> bool {
-        who.unix_user_id() == Some(rustix::process::getuid().as_raw())
-            && who.linux_security_label().is_none_or(|label| is_free(label))
-            && who.process_id().is_some_and(|pid| sees(pid, socket))
-            && lives(who)
+    use super::Reach;
+
+    pub fn reaches(who: &ConnectionCredentials, path: &Path) -> Reach {
+        let user = rustix::process::getuid().as_raw();
+        let label = who.linux_security_label().map(|label| plain(label));
+        let label = label.unwrap_or_else(|| "unconfined".to_owned());
+        if who.unix_user_id().is_some_and(|theirs| theirs != user) || label.starts_with("snap.") {
+            return Reach::No;
+        }
+        let sees = who.process_id().and_then(|pid| sees(pid, path));
+        match sees {
+            // What is no longer there may have been looked at under another's number.
+            _ if !lives(who) => Reach::Unknown,
+            Some(true) if who.unix_user_id().is_some() && is_free(&label) => Reach::Yes,
+            Some(false) => Reach::No,
+            Some(true) | None => Reach::Unknown,
+        }
     }
 
     /// More than what Flatpak says about any application.
@@ -79,7 +102,7 @@ mod system {
     fn application(pid: u32) -> Option<String> {
         // What stands there may be no file.
         let info = within(
-            pid,
+            &root(pid)?,
             Path::new("/.flatpak-info"),
             OFlags::RDONLY | OFlags::NONBLOCK,
         )?;
@@ -102,19 +125,22 @@ mod system {
         name.flatten().map(|name| name.trim().to_owned())
     }
 
-    /// Whether the file at this path is the same for the process as for us.
-    fn sees(pid: u32, path: &Path) -> bool {
-        let theirs = within(pid, path, OFlags::PATH).and_then(|file| fstat(file).ok());
-        let ours = rustix::fs::stat(path).ok();
-        theirs
-            .zip(ours)
-            .is_some_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+    /// Whether the file at this path is the same for the process as for us; nothing where it cannot be looked at.
+    fn sees(pid: u32, path: &Path) -> Option<bool> {
+        let ours = rustix::fs::stat(path).ok()?;
+        let root = root(pid)?;
+        let theirs = within(&root, path, OFlags::PATH).and_then(|file| fstat(file).ok());
+        Some(theirs.is_some_and(|theirs| (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)))
     }
 
-    /// Opens a file as a process sees it. Links are followed inside its file system only: one that it made must not lead
-    /// back into ours.
-    fn within(pid: u32, path: &Path, flags: OFlags) -> Option<OwnedFd> {
-        let root = File::open(format!("/proc/{pid}/root")).ok()?;
+    /// The file system of a process.
+    fn root(pid: u32) -> Option<File> {
+        File::open(format!("/proc/{pid}/root")).ok()
+    }
+
+    /// Opens a file as a process with this file system sees it. Links are followed inside of that only: one that the process
+    /// made must not lead back into ours.
+    fn within(root: &File, path: &Path, flags: OFlags) -> Option<OwnedFd> {
         let inside = path.strip_prefix("/").ok()?;
         let flags = flags | OFlags::CLOEXEC;
         openat2(root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
@@ -134,17 +160,17 @@ mod system {
 
     /// Whether no policy of the system confines a process with this label (AppArmor's, SELinux's), or none that does not
     /// confine us.
-    fn is_free(label: &[u8]) -> bool {
-        let plain = |label: &[u8]| {
-            let label = String::from_utf8_lossy(label);
-            label.trim_matches(['\0', '\n']).to_owned()
-        };
-        let label = plain(label);
+    fn is_free(label: &str) -> bool {
         let own = || std::fs::read("/proc/self/attr/current").map(|own| plain(&own));
         label == "unconfined"
             || label.ends_with(" (unconfined)")
             || label.ends_with(" (complain)")
             || own().is_ok_and(|own| own == label)
+    }
+
+    fn plain(label: &[u8]) -> String {
+        let label = String::from_utf8_lossy(label);
+        label.trim_matches(['\0', '\n']).to_owned()
     }
 
     #[cfg(test)]
@@ -155,7 +181,7 @@ mod system {
         fn labels_that_confine_are_told_from_those_that_do_not() {
             #[track_caller]
             fn check(label: &[u8], expect: bool) {
-                assert_eq!(is_free(label), expect, "{}", String::from_utf8_lossy(label));
+                assert_eq!(is_free(&plain(label)), expect, "{}", plain(label));
             }
             check(b"unconfined\0", true);
             check(b"plasmashell (unconfined)\0", true);
@@ -183,13 +209,26 @@ mod system {
         fn who_has_the_same_file_at_the_same_place_sees_it() {
             let home = tempfile::tempdir().unwrap();
             let file = home.path().join("socket");
-            assert!(!sees(std::process::id(), &file), "there is none");
+            let own = std::process::id();
+            assert_eq!(sees(own, &file), None, "there is none");
             std::fs::write(&file, "").unwrap();
-            assert!(sees(std::process::id(), &file));
-            assert!(
-                !sees(0, &file) && !sees(u32::MAX, &file),
-                "nobody has this number"
-            );
+            assert_eq!(sees(own, &file), Some(true));
+            assert_eq!((sees(0, &file), sees(u32::MAX, &file)), (None, None));
+        }
+
+        #[test]
+        fn a_link_in_a_sandbox_does_not_lead_out_of_it() {
+            let home = tempfile::tempdir().unwrap();
+            let (file, sandbox) = (home.path().join("socket"), home.path().join("sandbox"));
+            std::fs::write(&file, "").unwrap();
+            std::fs::create_dir(&sandbox).unwrap();
+            std::os::unix::fs::symlink(&file, sandbox.join("link")).unwrap();
+            let root = File::open(&sandbox).unwrap();
+            for path in ["/link", "/../socket", "/../../../etc/passwd"] {
+                assert!(within(&root, Path::new(path), OFlags::PATH).is_none(), "{path}");
+            }
+            let outside = File::open(home.path()).unwrap();
+            assert!(within(&outside, Path::new("/socket"), OFlags::PATH).is_some());
         }
     }
 }
@@ -200,12 +239,14 @@ mod system {
 
     use zbus::fdo::ConnectionCredentials;
 
+    use super::Reach;
+
     pub fn named(_: &ConnectionCredentials) -> Option<String> {
         None
     }
 
     /// There is no session bus to be careful on.
-    pub fn reaches(_: &ConnectionCredentials, _: &Path) -> bool {
-        false
+    pub fn reaches(_: &ConnectionCredentials, _: &Path) -> Reach {
+        Reach::Unknown
     }
 }

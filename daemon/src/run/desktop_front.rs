@@ -6,10 +6,12 @@
 //!
 //! A name on the bus says nothing about its owner: where no real server is, a program in a sandbox can be the one. So what
 //! a program on the bus asked for cannot be agreed to here, where the same program or its friend might press the button,
-//! but by voice and over the socket, which need the person. What the person asked for themselves can be.
+//! but by voice and over the socket, which need the person. What the person asked for themselves can be, and undone, unless
+//! the server is kept away from the person's files.
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -19,11 +21,12 @@ use futures_util::StreamExt as _;
 use prompts::words;
 use tokio::sync::{Notify, mpsc};
 use tools::{Effect, Journal, system::plain};
-use zbus::{Connection, Variant, connection, proxy::OwnerChangedStream};
+use zbus::{Connection, Variant, connection, fdo::DBusProxy, proxy::OwnerChangedStream};
 
 use super::front::{Questions, lock};
 use crate::{
     act::Writing,
+    bus::program::{self, Reach},
     consent::Question,
     reply::escape,
     report::Report,
@@ -91,12 +94,19 @@ impl Drop for Asked {
 impl DesktopFront {
     /// Starts the task, which ends when everybody who holds this is gone. `bus` is where the notifications are, if not on
     /// the session bus of the environment.
-    pub fn start(bus: Option<String>, journal: Journal, questions: Arc<Mutex<Questions>>) -> DesktopFront {
+    /// `files` is a folder of the person's that no program in a sandbox has before it.
+    pub fn start(
+        bus: Option<String>,
+        journal: Journal,
+        questions: Arc<Mutex<Questions>>,
+        files: PathBuf,
+    ) -> DesktopFront {
         let (commands, inbox) = mpsc::channel(QUEUE);
         let wanted = Arc::new(Wanted::default());
         let desk = Desk {
             bus,
             questions,
+            files,
             journal: journal.clone(),
             commands: commands.downgrade(),
             wanted: Arc::clone(&wanted),
@@ -168,6 +178,7 @@ impl DesktopFront {
 struct Desk {
     bus: Option<String>,
     questions: Arc<Mutex<Questions>>,
+    files: PathBuf,
     journal: Journal,
     /// For what an undo has to say; weak, so that the task can end.
     commands: mpsc::WeakSender<Tell>,
@@ -203,6 +214,8 @@ struct ShownQuestion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Can {
     actions: bool,
+    /// Whether a press of its buttons may be one of the person's.
+    agree: bool,
     body: bool,
     markup: bool,
 }
@@ -261,7 +274,7 @@ impl Desk {
             // There is nothing to take away.
             None if open.is_none() && tell.is_none() => return Ok(()),
             None => {
-                let connecting = tokio::time::timeout(PATIENCE, connect(self.bus.as_deref()));
+                let connecting = tokio::time::timeout(PATIENCE, connect(self.bus.as_deref(), &self.files));
                 let connected = connecting
                     .await
                     .context("the notification server does not answer")?;
@@ -328,7 +341,7 @@ impl Desk {
     }
 }
 
-async fn connect(bus: Option<&str>) -> zbus::Result<Session> {
+async fn connect(bus: Option<&str>, files: &Path) -> zbus::Result<Session> {
     let connection: Connection = match bus {
         Some(address) => connection::Builder::address(address).build().await?,
         None => Connection::session().await?,
@@ -338,11 +351,23 @@ async fn connect(bus: Option<&str>) -> zbus::Result<Session> {
     // Starts the server where the bus can.
     let can = proxy.get_capabilities().await?;
     let can = |what: &str| can.iter().any(|c| c == what);
+    let owners = proxy.inner().receive_owner_changed().await?;
+    let names = DBusProxy::new(&connection).await?;
+    let owner = names
+        .get_name_owner(proxy.inner().destination().to_owned())
+        .await?;
+    let reach = program::reaches(&names, &owner, files).await;
+    if reach == Reach::No {
+        tracing::info!(
+            "the notification server is kept away from the person's files, so it gets no buttons to agree"
+        );
+    }
     Ok(Session {
-        owners: proxy.inner().receive_owner_changed().await?,
+        owners,
         signs,
         can: Can {
             actions: can("actions"),
+            agree: reach != Reach::No,
             body: can("body"),
             markup: can("body-markup"),
         },
@@ -373,9 +398,8 @@ impl Session {
         let Some(open) = open.filter(|open| self.seen != Some(open.id)) else {
             return Ok(());
         };
-        let (text, whole) = asked_text(open, self.can);
+        let (text, agree) = asked_text(open, self.can);
         let (yes, no) = (yes_key(open.id), no_key(open.id));
-        let agree = self.can.actions && whole && !open.for_guest;
         let actions: &[&str] = match (self.can.actions, agree) {
             (false, _) => &[],
             (true, true) => &[&yes, "Yes", &no, "No"],
@@ -394,14 +418,15 @@ impl Session {
 
     async fn tell(&mut self, tell: Tell) -> zbus::Result<()> {
         let text = cut(&plain::lines(&tell.text)).0;
-        let actions: &[&str] = match tell.undo {
-            Some(_) if self.can.actions => &[UNDO, "Undo"],
-            _ => &[],
+        let undo = tell.undo.filter(|_| self.can.actions && self.can.agree);
+        let actions: &[&str] = match undo {
+            Some(_) => &[UNDO, "Undo"],
+            None => &[],
         };
         let shown = self
             .show("Tiro", &text, actions, 1, A_WHILE, tell.replaces)
             .await?;
-        self.told.extend(tell.undo.map(|step| (shown, step)));
+        self.told.extend(undo.map(|step| (shown, step)));
         Ok(())
     }
 
@@ -444,7 +469,7 @@ fn no_key(question: u64) -> String {
     format!("no-{question}")
 }
 
-/// The question as text, and whether all of it is there.
+/// The question as text, and whether there is a button to agree with all of it.
 fn asked_text(open: &Open, can: Can) -> (String, bool) {
     let (id, question) = (open.id, &open.question);
     let text = format!("{}\n{}", question.action, question.because.join(" "));
@@ -458,10 +483,10 @@ fn asked_text(open: &Open, can: Can) -> (String, bool) {
         text.push_str(&format!(
             "\nAnswer with `tiro confirm yes {id}` or `tiro confirm no {id}`."
         ));
-    } else if open.for_guest {
+    } else if open.for_guest || !can.agree {
         text.push_str(&format!("\nAgree with `tiro confirm yes {id}`."));
     }
-    (text, whole)
+    (text, whole && can.actions && can.agree && !open.for_guest)
 }
 
 /// The beginning of a text, and whether that is all of it.
@@ -478,22 +503,23 @@ mod tests {
 
     const CAN: Can = Can {
         actions: true,
+        agree: true,
         body: true,
         markup: true,
     };
 
     #[track_caller]
-    fn check(action: &str, can: Can, expect: &str, whole: bool) {
-        check_aloud(action, can, false, expect, whole);
+    fn check(action: &str, can: Can, expect: &str, agree: bool) {
+        check_aloud(action, can, false, expect, agree);
     }
 
     #[track_caller]
-    fn check_aloud(action: &str, can: Can, aloud: bool, expect: &str, whole: bool) {
-        check_asked(action, can, aloud, false, expect, whole);
+    fn check_aloud(action: &str, can: Can, aloud: bool, expect: &str, agree: bool) {
+        check_asked(action, can, aloud, false, expect, agree);
     }
 
     #[track_caller]
-    fn check_asked(action: &str, can: Can, aloud: bool, for_guest: bool, expect: &str, whole: bool) {
+    fn check_asked(action: &str, can: Can, aloud: bool, for_guest: bool, expect: &str, agree: bool) {
         let question = Question {
             tool: "mail.send".into(),
             action: action.into(),
@@ -505,7 +531,7 @@ mod tests {
             aloud,
             for_guest,
         };
-        assert_eq!(asked_text(&open, can), (expect.to_owned(), whole));
+        assert_eq!(asked_text(&open, can), (expect.to_owned(), agree));
     }
 
     #[test]
@@ -522,14 +548,22 @@ mod tests {
             true,
             true,
             &format!("Send it.{because}{how}"),
+            false,
+        );
+        let confined = Can { agree: false, ..CAN };
+        check_aloud(
+            "Send it.",
+            confined,
             true,
+            &format!("Send it.{because}{how}"),
+            false,
         );
         let mute = Can {
             actions: false,
             ..CAN
         };
         let how = "\nAnswer with `tiro confirm yes 7` or `tiro confirm no 7`.";
-        check("Send it.", mute, &format!("Send it.{because}{how}"), true);
+        check("Send it.", mute, &format!("Send it.{because}{how}"), false);
         let long = "ä".repeat(MAX_TEXT + 1);
         let how = "\nThis is too long to be shown here: `tiro confirm` shows all of it.";
         check(&long, CAN, &format!("{}…{how}", "ä".repeat(MAX_TEXT)), false);

@@ -133,20 +133,11 @@ const TOO_MANY: &str = "I have not finished what you asked for before. Please sa
 impl Daemon {
     /// Push to talk.
     pub(super) fn push(&mut self, push: Push) {
-        // A key that is held is told once that the microphone is muted.
-        let muted = self.mute.is();
-        let tells = push.action == Action::Toggle || muted && push.action == Action::Start;
-        let again =
-            tells && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
+        let again = push.action == Action::Toggle
+            && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
         let state = match (push.action, &mut self.open) {
             (Action::Mute, _) => self.mute(true),
             (Action::Unmute, _) => self.mute(false),
-            (Action::Start | Action::Toggle, _) if muted => {
-                if !again {
-                    self.mention(words::muted(), push.client);
-                }
-                State::Muted
-            }
             (Action::Start | Action::Toggle, Some(open))
                 if again || push.action == Action::Start && !open.stopped =>
             {
@@ -182,8 +173,17 @@ impl Daemon {
         self.shown()
     }
 
-    /// Opens the microphone. Whoever speaks while a turn runs interrupts it, unless it waits for their answer.
+    /// Opens the microphone, unless it is muted: nothing else does. Whoever speaks while a turn runs interrupts it, unless it
+    /// waits for their answer.
     fn open(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
+        if self.mute.is() {
+            // A key that is held is told once.
+            let again = self.hushed.replace(Instant::now());
+            if again.is_none_or(|last| last.elapsed() > BOUNCE) {
+                self.mention(words::muted(), client);
+            }
+            return State::Muted;
+        }
         let question = self
             .running
             .as_ref()
