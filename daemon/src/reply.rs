@@ -169,6 +169,11 @@ pub trait Front: Send {
     /// Shows something. Must not block.
     fn show(&mut self, happening: &Happening);
 
+    /// Whether somebody else than the person asked for the turn: then none of its words are theirs.
+    fn is_for_guest(&self) -> bool {
+        false
+    }
+
     /// How many answers are being spoken at this moment: while the person answers, their time does not run out.
     fn speaking(&self) -> watch::Receiver<usize> {
         watch::channel(0).1

@@ -139,10 +139,14 @@ async fn carry_out(
     let Some(entry) = agent.toolbox().find(&call.name) else {
         return Ok(Outcome::Misfit(format!("There is no tool {}.", call.name)));
     };
-    let said = agent.said_words();
+    let guest = front.is_for_guest();
+    let said = match guest {
+        true => Vec::new(),
+        false => agent.said_words(),
+    };
     let around = Circumstances {
         ctx,
-        tainted: agent.tainted(),
+        tainted: agent.tainted() || guest,
         said: &said,
         patience,
     };

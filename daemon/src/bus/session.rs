@@ -2,8 +2,8 @@
 //!
 //! Everybody on a bus shares one connection, so each call names its caller. A unique name becomes a client with its first
 //! call and leaves with its owner. What a client is told goes to it alone: a broadcast would tell the whole bus. Who is
-//! here may be a program that is kept away from the person's files, so it is a guest: it may ask, and a question of its
-//! turn is answered by the person, on the desktop.
+//! here may be a program that is kept away from the person's files, so it is a guest: it may ask, in words that are not
+//! the person's, and what its turn would change is a question to the person that names it.
 
 use std::{
     collections::HashMap,

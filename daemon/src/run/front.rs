@@ -132,6 +132,10 @@ impl Front for BusFront {
         let _ = self.signals.send(happening.clone());
     }
 
+    fn is_for_guest(&self) -> bool {
+        self.guest.is_some()
+    }
+
     fn speaking(&self) -> watch::Receiver<usize> {
         lock(&self.questions).spoken.subscribe()
     }
