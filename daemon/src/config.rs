@@ -20,6 +20,8 @@ pub use values::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::hotkey::Hotkey;
+
 /// A section: documented keys, each with its default.
 macro_rules! section {
     ($(#[$about:meta])* $name:ident { $($(#[$words:meta])* $key:ident: $kind:ty = $default:expr,)* }) => {
@@ -155,6 +157,9 @@ section! {
         /// Its name, as `tiro doctor` shows it; empty means the one that is chosen on your desktop.
         #[schemars(length(max = 200))]
         device: String = String::new(),
+        /// The key to talk, whatever window is in front: hold it while you speak, or tap it and be silent when you have
+        /// finished. Your desktop may give Tiro another key.
+        key: Hotkey = Hotkey::usual(),
         /// How long you are silent, in milliseconds, before Tiro takes it that you have finished. A key that is held does not
         /// use this.
         #[schemars(range(min = 200, max = 5000))]

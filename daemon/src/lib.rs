@@ -5,6 +5,7 @@
 
 pub mod turn;
 pub mod listen;
+pub mod hotkey;
 pub mod agent;
 pub mod act;
 pub mod consent;

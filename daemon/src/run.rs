@@ -34,7 +34,7 @@ use tools::discover::Index;
 
 use crate::{
     act::{Writing, finish_writes},
-    bus,
+    bus, hotkey,
     listen::{Speech, Utterance, hearing::Heard},
     reply::{Happening, State, say_aside},
     report::{Report, Savings, Tokens},
@@ -78,6 +78,8 @@ pub enum Event {
     Question(oneshot::Sender<String>),
     /// Push to talk.
     Push(Box<Push>),
+    /// The key of push to talk.
+    Hotkey(hotkey::Happened),
     /// The microphone of a listening is open.
     Opened {
         /// Which.
@@ -208,6 +210,10 @@ pub struct Daemon {
     mute: Mute,
     /// When somebody was last told so.
     hushed: Option<Instant>,
+    /// The listening that the key opened which is held.
+    held: Option<u64>,
+    /// How the key reaches us.
+    hotkey: hotkey::Reach,
     /// How many turns have begun; the number of the last one.
     begun: u64,
     /// Loads the model at the start.
@@ -280,6 +286,8 @@ impl Daemon {
             toggled: None,
             mute,
             hushed: None,
+            held: None,
+            hotkey: hotkey::Reach::default(),
             begun: 0,
             preparing: None,
             warming: None,
@@ -323,6 +331,9 @@ impl Daemon {
                 }
                 Event::Question(tell) => drop(tell.send(self.question())),
                 Event::Push(push) => self.push(*push),
+                Event::Hotkey(hotkey::Happened::Pressed) => self.pressed(),
+                Event::Hotkey(hotkey::Happened::Released(held)) => self.released(held),
+                Event::Hotkey(hotkey::Happened::Reached(reach)) => self.hotkey = reach,
                 Event::Opened { number } => self.opened(number),
                 Event::Listened { number, heard } => self.listened(number, heard),
                 Event::Answered {
@@ -656,6 +667,7 @@ impl Daemon {
             prefix: self.prefix,
             problems: self.notices.all(),
             muted: self.mute.is(),
+            hotkey: self.hotkey.clone(),
             warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
             ..Status::of(&self.engines, info.as_ref())
         };

@@ -8,7 +8,10 @@ use models::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Savings, Tokens};
+use crate::{
+    hotkey::Reach,
+    report::{Savings, Tokens},
+};
 
 /// The engines of a daemon, asked without waiting for a turn.
 pub struct Engines {
@@ -55,6 +58,9 @@ pub struct Status {
     pub muted: bool,
     /// What the daemon noticed that the person should know, as sentences.
     pub problems: Vec<String>,
+    /// How the key of push to talk reaches the daemon: `way` is `portal`, `x11`, `none` where there is no way, or `off`.
+    #[serde(default)]
+    pub hotkey: Reach,
     /// The process that decides.
     pub llm: EngineStats,
     /// The process that hears.

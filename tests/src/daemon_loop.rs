@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use daemon::{
     agent::{Ending, Settings},
     bus::{self, Tiro1Proxy},
+    hotkey,
     reply::Happening,
     report::Report,
     room::{Clock, Parts, Room},
@@ -90,6 +91,11 @@ impl Running {
     /// Waits until it ends by itself.
     pub async fn ends(self) {
         self.ended.await.unwrap();
+    }
+
+    /// Gives it a key to talk.
+    pub fn keys(&self, settings: hotkey::Settings) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(hotkey::attend(settings, self.events.clone()))
     }
 
     /// Ends it, as SIGTERM does.

@@ -10,6 +10,7 @@ mod home;
 mod program;
 mod desktop;
 mod pulse;
+mod screen;
 
 mod chat;
 mod daemon_loop;
@@ -24,6 +25,8 @@ mod sound;
 mod microphone;
 mod muting;
 mod answering;
+mod hotkey;
+mod portal;
 mod following;
 mod loading;
 mod scenarios;

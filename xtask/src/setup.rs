@@ -201,6 +201,29 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "xdotool",
+        why: "presses the key to talk on that display",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || works("xdotool", &["version"]),
+        how: packages(&["xdotool"], &["xdotool"], &["xdotool"], &[]),
+    },
+    Need {
+        name: "xdg-desktop-portal",
+        why: "is the portal of the desktops; a test is the desktop behind it",
+        used: Use::Test,
+        present: || {
+            let places = ["/usr/libexec", "/usr/lib", "/usr/lib/xdg-desktop-portal"];
+            let there = |place: &str| std::path::Path::new(place).join("xdg-desktop-portal").is_file();
+            cfg!(target_os = "macos") || places.into_iter().any(there)
+        },
+        how: packages(
+            &["xdg-desktop-portal"],
+            &["xdg-desktop-portal"],
+            &["xdg-desktop-portal"],
+            &[],
+        ),
+    },
+    Need {
         name: "D-Bus",
         why: "is the bus on which tests have a desktop of their own",
         used: Use::Test,

@@ -10,7 +10,7 @@ use tokio::{
 use super::app::App;
 use crate::{
     act::finish_writes,
-    bus, dav, post,
+    bus, dav, hotkey, post,
     reply::say_aside,
     run::{Daemon, Event},
     supervisor::Supervisor,
@@ -32,6 +32,7 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let serving = tokio::spawn(bus::serve(door, events.clone()));
     let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
     let attending = attends(home.as_deref(), bus.as_deref());
+    let keys = keys(attending, app.config.listen.key.key(), &events).await;
     let icon = app.config.desktop.icon;
     let icon = icon.then(|| bus::Icon::new(daemon.look(), events.clone(), socket.clone()));
     let attending = attending.then(|| tokio::spawn(bus::attend(None, events.clone(), icon)));
@@ -66,7 +67,7 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let _ = end.send(true);
     let _ = posting.await;
     finish_writes().await;
-    if let Some(attending) = attending {
+    for attending in [keys, attending].into_iter().flatten() {
         attending.abort();
     }
     serving.abort();
@@ -76,6 +77,28 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     stopping.abort();
     watching.abort();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the key to talk in the person's session, which a daemon that is not on its bus leaves alone, too.
+async fn keys(
+    attends: bool,
+    key: Option<&hotkey::Key>,
+    events: &mpsc::Sender<Event>,
+) -> Option<tokio::task::JoinHandle<()>> {
+    let off = match (attends, key) {
+        (true, Some(key)) => {
+            let settings = hotkey::Settings::here(key.clone());
+            return Some(tokio::spawn(hotkey::attend(settings, events.clone())));
+        }
+        (true, None) => "None is wanted (listen.key).",
+        (false, _) => {
+            "A daemon with a TIRO_HOME leaves the keys of your session alone, unless TIRO_BUS=session is set, too."
+        }
+    };
+    let off = hotkey::Happened::Reached(hotkey::Reach::off(off));
+    // Fails only when the daemon is stopping.
+    let _ = events.send(Event::Hotkey(off)).await;
+    None
 }
 
 /// Whether it serves on the session bus. There is one name for the person's daemon: one with a home of its own, such as a

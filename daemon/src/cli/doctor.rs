@@ -4,6 +4,7 @@
 //! Nothing is changed and nothing is created: a doctor that mends hides what was wrong.
 
 mod accounts;
+mod hotkey;
 mod microphone;
 mod report;
 
@@ -80,7 +81,7 @@ async fn examine(paths: Paths) -> Report {
         weights,
         memory(&app.config),
         engines(&app).await,
-        daemon(&app.paths).await,
+        daemon(&app.paths, &app.config).await,
         microphone::microphone(&app.config).await,
         ringing(&app.config),
         desktop(&app).await,
@@ -506,14 +507,16 @@ async fn desktop(app: &App) -> Section {
     section
 }
 
-async fn daemon(paths: &Paths) -> Section {
+async fn daemon(paths: &Paths, config: &Config) -> Section {
     let mut section = Section::new("daemon");
-    let mut pid = None;
+    let (mut pid, mut reach) = (None, None);
     if let Ok(socket) = paths.socket() {
         match tokio::time::timeout(BUS_TIME, bus::client(&socket)).await {
             Ok(Ok(Some(connection))) => {
                 let asked = tokio::time::timeout(BUS_TIME, super::status::ask(&connection)).await;
-                pid = asked.ok().and_then(Result::ok).map(|status| status.pid);
+                let status = asked.ok().and_then(Result::ok);
+                pid = status.as_ref().map(|status| status.pid);
+                reach = status.map(|status| status.hotkey);
                 section.ok("running", format!("It answers on {}.", socket.display()));
             }
             Ok(Ok(None)) => section.info(
@@ -542,6 +545,7 @@ async fn daemon(paths: &Paths) -> Section {
             );
         }
     }
+    hotkey::hotkey(&mut section, reach, config).await;
     section
 }
 

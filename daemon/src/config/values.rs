@@ -15,7 +15,10 @@ use tools::system::{
     post::{Protocol, Server},
 };
 
-use crate::agent::rules;
+use crate::{
+    agent::rules,
+    hotkey::{HOTKEY, Hotkey},
+};
 
 /// A length of time, written "90s", "10m", "2h", "90d" or together, "1h30m".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -540,6 +543,7 @@ text_value! {
     SmtpUrl: SMTP_URL;
     SearchUrl: SEARCH_URL;
     ToolPattern: TOOL_PATTERN;
+    Hotkey: HOTKEY;
 }
 
 /// Whether a path leads to the same place from every working directory.

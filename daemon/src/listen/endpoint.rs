@@ -72,6 +72,11 @@ impl Endpointer {
         }
     }
 
+    /// From now on silence ends it.
+    pub fn let_go(&mut self) {
+        self.rules.style = Style::Tap;
+    }
+
     /// The next frame. Says when it is over, and again with every frame after that.
     pub fn frame(&mut self, sound: Sound) -> Option<End> {
         self.frames += 1;

@@ -91,6 +91,7 @@ pub struct Listening {
 const GO_ON: u8 = 0;
 const STOP: u8 = 1;
 const DISCARD: u8 = 2;
+const LET_GO: u8 = 3;
 
 /// How long the microphone may take to open.
 const OPENING: Duration = Duration::from_secs(5);
@@ -165,9 +166,20 @@ impl Listening {
 
     /// The person has finished: what was said so far counts.
     pub fn stop(&self) {
+        self.wish(STOP);
+    }
+
+    /// From now on silence ends it, whatever its style was.
+    pub fn let_go(&self) {
+        self.wish(LET_GO);
+    }
+
+    /// What was stopped or discarded stays so.
+    fn wish(&self, wish: u8) {
+        let goes_on = |now| (now == GO_ON || now == LET_GO).then_some(wish);
         let _ = self
             .wish
-            .compare_exchange(GO_ON, STOP, Ordering::AcqRel, Ordering::Acquire);
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, goes_on);
     }
 }
 
@@ -237,6 +249,7 @@ fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) ->
         match wish.load(Ordering::Acquire) {
             DISCARD => return Ok(Left::Nothing(Heard::Discarded)),
             STOP if stopped.is_none() => stopped = Some(Instant::now()),
+            LET_GO => endpointer.let_go(),
             _ => {}
         }
         match blocks.recv_timeout(LOOK) {
@@ -327,6 +340,17 @@ mod tests {
     fn silence_is_nobody_and_a_lost_microphone_is_said() {
         assert_eq!(followed(GO_ON, silence(1), true), Heard::Nobody);
         assert_eq!(followed(STOP, silence(0), true), Heard::Nobody);
+        let hold = Rules {
+            style: Style::Hold,
+            ..RULES
+        };
+        // The key is let go at once, and nobody speaks: it ends long before its time is over.
+        let (send, receive) = sync_channel(BLOCKS);
+        for block in silence(1) {
+            send.try_send(block).unwrap();
+        }
+        let left = follow(&receive, SAMPLE_RATE, hold, &AtomicU8::new(LET_GO)).unwrap();
+        assert!(matches!(left, Left::Sound(samples) if samples.len() < 16_000));
         assert_eq!(followed(DISCARD, silence(1), true), Heard::Discarded);
         let lost = vec![Block::Lost("gone".to_owned())];
         assert_eq!(followed(GO_ON, lost, true), Heard::Failed(LOST.to_owned()));
