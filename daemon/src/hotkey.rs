@@ -143,7 +143,7 @@ pub async fn attend(settings: Settings, events: mpsc::Sender<Event>) {
 pub async fn would_be(settings: &Settings) -> Reach {
     let key = &settings.key;
     let found = match Portal::connect(settings.bus.as_deref(), settings.patience).await {
-        Ok(mut portal) => portal.find().await.map(drop),
+        Ok(mut portal) => portal.find().await,
         Err(why) => Err(why),
     };
     let no_portal = match found {
@@ -173,6 +173,9 @@ pub async fn would_be(settings: &Settings) -> Reach {
 
 /// Why the X server is of no use.
 fn no_x(settings: &Settings) -> Option<String> {
+    if cfg!(target_os = "macos") {
+        return Some("On macOS Tiro takes no key by itself.".to_owned());
+    }
     match (&settings.display, settings.wayland) {
         (_, true) => Some("On Wayland no program can take a key by itself.".to_owned()),
         (None, false) => Some("There is no X display either.".to_owned()),
@@ -264,16 +267,22 @@ impl Keeper {
     async fn ask(&mut self, portal: &mut Portal) -> Result<(), String> {
         match &self.asked {
             Asked::Never(why) => return Err(why.clone()),
-            Asked::This(owner, why) if *owner == portal.find().await?.as_str() => return Err(why.clone()),
+            Asked::This(owner, why) if *owner == portal.who().await?.as_str() => return Err(why.clone()),
             Asked::This(..) | Asked::Not => {}
         }
+        portal.find().await?;
+        // Until the person has answered what the desktop may ask them.
+        let (way, says) = (
+            Way::None,
+            format!("The desktop is asked for {}.", self.settings.key),
+        );
+        self.reached(Reach { way, says }).await;
         let asked_now = |portal: &Portal, why: &String| match portal.owner() {
             Some(owner) => Asked::This(owner.to_string(), why.clone()),
             None => Asked::Not,
         };
         let bound = match portal.bind(&self.settings.key, self.settings.asking).await {
             Ok(bound) => bound,
-            Err(No::Unasked(why)) => return Err(why),
             Err(No::Asked(why)) => {
                 self.asked = asked_now(portal, &why);
                 return Err(why);

@@ -16,6 +16,7 @@ use x11rb::{
 };
 
 use crate::{
+    daemon_loop::Running,
     desktop::{Bus, PATIENCE},
     microphone::{COMMAND, Talk, alone_in, recording, tomorrow},
     pulse::Pulse,
@@ -277,6 +278,21 @@ fn an_x_server_that_dies_takes_nobody_along() {
                 .await;
         },
     );
+}
+
+#[tokio::test]
+async fn an_x_server_that_hangs_is_not_waited_for() {
+    let Some(screen) = Screen::start() else { return };
+    let running = Running::start(ScriptedLlm::replies::<&str>([])).await;
+    screen.pause();
+    let _keys = running.keys(settings(None, Some(&screen)));
+    running
+        .until("said", |s| {
+            s.hotkey.way == Way::None && s.hotkey.says.contains("does not answer")
+        })
+        .await;
+    screen.resume();
+    running.until("grabbed", |s| s.hotkey.way == Way::X11).await;
 }
 
 #[tokio::test]

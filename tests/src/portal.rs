@@ -375,7 +375,27 @@ async fn a_portal_that_hangs_or_has_no_shortcuts_is_not_waited_for() {
 struct Liar {
     /// What it does with a request.
     lie: &'static str,
-    asked: Arc<Mutex<usize>>,
+    /// What it was asked.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+/// What the real portal from 1.21 on says to who is nobody.
+#[derive(Debug, zbus::DBusError)]
+#[zbus(prefix = "org.freedesktop.portal.Error")]
+enum Refusal {
+    #[zbus(error)]
+    ZBus(zbus::Error),
+    NotAllowed(String),
+}
+
+/// Where programs say who they are, from 1.19 on.
+struct Registry(Liar);
+
+#[interface(name = "org.freedesktop.host.portal.Registry")]
+impl Registry {
+    fn register(&self, app: String, _options: Dict) {
+        self.0.asked.lock().unwrap().push(app);
+    }
 }
 
 impl Liar {
@@ -413,9 +433,12 @@ impl Liar {
         #[zbus(header)] header: zbus::message::Header<'_>,
         #[zbus(connection)] connection: &Connection,
         options: Dict,
-    ) -> OwnedObjectPath {
-        *self.asked.lock().unwrap() += 1;
-        self.path(&header, connection, options).await
+    ) -> Result<OwnedObjectPath, Refusal> {
+        self.asked.lock().unwrap().push("session".to_owned());
+        if self.lie == "stranger" {
+            return Err(Refusal::NotAllowed("An app id is required".to_owned()));
+        }
+        Ok(self.path(&header, connection, options).await)
     }
 
     async fn bind_shortcuts(
@@ -464,6 +487,7 @@ async fn a_portal_that_answers_nonsense_is_asked_once() {
         ("nothing", "does not understand"),
         ("session", "does not understand"),
         ("silence", "does not answer"),
+        ("stranger", "`tiro service install`"),
     ] {
         let liar = Liar {
             lie,
@@ -472,6 +496,7 @@ async fn a_portal_that_answers_nonsense_is_asked_once() {
         let server = connection::Builder::address(session.address.as_str())
             .name(PORTAL)
             .serve_at(PATH, liar.clone())
+            .serve_at(PATH, Registry(liar.clone()))
             .build()
             .await
             .unwrap();
@@ -481,7 +506,7 @@ async fn a_portal_that_answers_nonsense_is_asked_once() {
         none(&running, says).await;
         // It tries again every 0.2 s and a pause, but not with this one.
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert_eq!(*liar.asked.lock().unwrap(), 1, "{lie}");
+        assert_eq!(*liar.asked.lock().unwrap(), ["org.tiro.Tiro", "session"], "{lie}");
         none(&running, says).await;
         keys.abort();
         let _ = keys.await;

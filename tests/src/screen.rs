@@ -60,6 +60,21 @@ impl Screen {
         assert!(status.success(), "xdotool {args:?}");
     }
 
+    /// Lets it hang.
+    pub fn pause(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.server.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
     /// Kills it.
     pub fn kill(&mut self) {
         let _ = self.server.kill();

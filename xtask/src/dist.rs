@@ -32,7 +32,10 @@ const SERVICE: [(&str, &str); 3] = [
         "dist/org.tiro.Tiro1.service",
         "usr/share/dbus-1/services/org.tiro.Tiro1.service",
     ),
-    ("dist/tiro.desktop", "usr/share/applications/tiro.desktop"),
+    (
+        "dist/org.tiro.Tiro.desktop",
+        "usr/share/applications/org.tiro.Tiro.desktop",
+    ),
 ];
 
 /// How whisper.cpp is told for which processor it is built; llama.cpp follows rustc.

@@ -32,10 +32,18 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let serving = tokio::spawn(bus::serve(door, events.clone()));
     let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
     let attending = attends(home.as_deref(), bus.as_deref());
-    let keys = keys(attending, app.config.listen.key.key(), &events).await;
     let icon = app.config.desktop.icon;
     let icon = icon.then(|| bus::Icon::new(daemon.look(), events.clone(), socket.clone()));
     let attending = attending.then(|| tokio::spawn(bus::attend(None, events.clone(), icon)));
+    let keys = match key(app) {
+        Ok(settings) => Some(tokio::spawn(hotkey::attend(settings, events.clone()))),
+        Err(off) => {
+            let reached = hotkey::Happened::Reached(off);
+            // The loop that takes it has not begun; there is room.
+            let _ = events.send(Event::Hotkey(reached)).await;
+            None
+        }
+    };
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(
         accounts,
@@ -79,29 +87,20 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes the key to talk in the person's session, which a daemon that is not on its bus leaves alone, too.
-async fn keys(
-    attends: bool,
-    key: Option<&hotkey::Key>,
-    events: &mpsc::Sender<Event>,
-) -> Option<tokio::task::JoinHandle<()>> {
-    let off = match (attends, key) {
-        (true, Some(key)) => {
-            let settings = hotkey::Settings::here(key.clone());
-            return Some(tokio::spawn(hotkey::attend(settings, events.clone())));
-        }
-        (true, None) => "None is wanted (listen.key).",
-        (false, _) => {
-            "A daemon with a TIRO_HOME leaves the keys of your session alone, unless TIRO_BUS=session is set, too."
-        }
-    };
-    let off = hotkey::Happened::Reached(hotkey::Reach::off(off));
-    // Fails only when the daemon is stopping.
-    let _ = events.send(Event::Hotkey(off)).await;
-    None
+/// The key to talk that is taken in the person's session, or why none is.
+pub(super) fn key(app: &App) -> Result<hotkey::Settings, hotkey::Reach> {
+    let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
+    if !attends(home.as_deref(), bus.as_deref()) {
+        return Err(hotkey::Reach::off(
+            "A daemon with a TIRO_HOME leaves the keys of your session alone, unless TIRO_BUS=session is set, too.",
+        ));
+    }
+    let key = app.config.listen.key.key().cloned();
+    key.map(hotkey::Settings::here)
+        .ok_or_else(|| hotkey::Reach::off("None is wanted (listen.key)."))
 }
 
-/// Whether it serves on the session bus. There is one name for the person's daemon: one with a home of its own, such as a
+/// Whether it is part of the person's session. There is one name for the person's daemon: one with a home of its own, such as a
 /// demo's or a test's, leaves it alone unless it is told to take it.
 fn attends(home: Option<&OsStr>, bus: Option<&OsStr>) -> bool {
     home.is_none_or(OsStr::is_empty) || bus.is_some_and(|bus| bus == "session")

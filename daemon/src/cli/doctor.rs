@@ -81,7 +81,7 @@ async fn examine(paths: Paths) -> Report {
         weights,
         memory(&app.config),
         engines(&app).await,
-        daemon(&app.paths, &app.config).await,
+        daemon(&app).await,
         microphone::microphone(&app.config).await,
         ringing(&app.config),
         desktop(&app).await,
@@ -507,7 +507,8 @@ async fn desktop(app: &App) -> Section {
     section
 }
 
-async fn daemon(paths: &Paths, config: &Config) -> Section {
+async fn daemon(app: &App) -> Section {
+    let paths = &app.paths;
     let mut section = Section::new("daemon");
     let (mut pid, mut reach) = (None, None);
     if let Ok(socket) = paths.socket() {
@@ -545,7 +546,7 @@ async fn daemon(paths: &Paths, config: &Config) -> Section {
             );
         }
     }
-    hotkey::hotkey(&mut section, reach, config).await;
+    hotkey::hotkey(&mut section, reach, app).await;
     section
 }
 

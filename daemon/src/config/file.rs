@@ -407,6 +407,14 @@ mod tests {
             "[llm]\nkv = \"q4_0\"",
             &[r#"line 2, column 6: llm.kv is "q4_0", and should be "f16" or "q8_0"."#],
         );
+        check("[listen]\nkey = \"\"\n", &["fine"]);
+        check(
+            "[listen]\nkey = \"Ctrl+Banana\"",
+            &[&format!(
+                "line 2, column 7: listen.key is \"Ctrl+Banana\", and should be {}.",
+                crate::hotkey::HOTKEY
+            )],
+        );
         check(
             "[llm]\ncontext = 12",
             &["line 2, column 11: llm.context is 12, and should be a whole number from 1024 to 1048576."],

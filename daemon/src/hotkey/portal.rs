@@ -19,6 +19,7 @@ const PATH: &str = "/org/freedesktop/portal/desktop";
 const SHORTCUTS: &str = "org.freedesktop.portal.GlobalShortcuts";
 const REQUEST: &str = "org.freedesktop.portal.Request";
 const SESSION: &str = "org.freedesktop.portal.Session";
+const REGISTRY: &str = "org.freedesktop.host.portal.Registry";
 
 /// What we call the one shortcut. The desktop remembers the person's choice by it.
 const TALK: &str = "talk";
@@ -27,11 +28,14 @@ const WORDS: &str = "Talk to Tiro";
 /// The name of our desktop entry, by which the desktop knows who asks.
 const APP: &str = "org.tiro.Tiro";
 
-/// What goes before a property or a session of the portal.
 const NO_INTERFACE: &str = "This desktop's portal has no global shortcuts.";
 const NO_PORTAL: &str = "There is no desktop portal.";
 const SILENT: &str = "The desktop's portal does not answer.";
+const UNSEEN: &str = "The desktop was asked for a key and nobody has answered.";
 const GARBAGE: &str = "The desktop's portal gave an answer that Tiro does not understand.";
+const NO_KEY: &str = "The desktop's portal could not give Tiro a key.";
+const UNKNOWN: &str =
+    "The desktop's portal does not know Tiro; `tiro service install` puts its desktop entry where it looks.";
 const GONE: &str = "The session bus went away.";
 
 /// How to ask the portal, and to hear when there is another one.
@@ -47,8 +51,6 @@ pub(super) struct Portal {
 /// Why the portal gives no key.
 #[derive(Debug)]
 pub(super) enum No {
-    /// It could not be asked.
-    Unasked(String),
     /// It was asked and gave none.
     Asked(String),
     /// The person was asked and said no.
@@ -115,8 +117,8 @@ impl Portal {
     /// Who is the portal; one that is to be had is started.
     ///
     /// # Errors
-    /// When there is none, or it has no global shortcuts, as a sentence.
-    pub(super) async fn find(&mut self) -> Result<OwnedUniqueName, String> {
+    /// When there is none, as a sentence.
+    pub(super) async fn who(&mut self) -> Result<OwnedUniqueName, String> {
         let finding = async {
             let bus = fdo::DBusProxy::new(&self.connection).await?;
             let name = || BusName::try_from(PORTAL);
@@ -137,28 +139,38 @@ impl Portal {
             }
         })?;
         self.owner = Some(owner.clone());
+        Ok(owner)
+    }
+
+    /// Looks for a portal that has global shortcuts.
+    ///
+    /// # Errors
+    /// When there is none, as a sentence.
+    pub(super) async fn find(&mut self) -> Result<(), String> {
+        self.who().await?;
+        // Who we are comes before all else. Portals from 1.21 on give no keys to who does not say; before 1.19 they go by
+        // the process and know nothing of this.
+        let none = HashMap::<&str, Variant<'_>>::new();
+        match self.call(REGISTRY, "Register", &(APP, &none)).await {
+            Ok(_) => {}
+            Err(Failed::Silent) => return Err(SILENT.to_owned()),
+            Err(Failed::Error(error)) => tracing::debug!(%error, "the portal takes no name"),
+        }
         let interface = "org.freedesktop.DBus.Properties";
         let version = self.call(interface, "Get", &(SHORTCUTS, "version")).await;
         let version: OwnedVariant = read(&version.map_err(|why| why.say(NO_INTERFACE))?)?;
         match u32::try_from(version) {
-            Ok(1..) => Ok(owner),
+            Ok(1..) => Ok(()),
             Ok(0) | Err(_) => Err(NO_INTERFACE.to_owned()),
         }
     }
 
-    /// Asks for the key. The desktop may ask the person, who has `asking` to answer.
+    /// Asks the portal that was found for the key. The desktop may ask the person, who has `asking` to answer.
     ///
     /// # Errors
     /// Why there is none.
     pub(super) async fn bind(&mut self, key: &Key, asking: Duration) -> Result<Bound, No> {
-        self.find().await.map_err(No::Unasked)?;
-        let asked = |why: Failed| No::Asked(why.say(GARBAGE));
-        // Who we are, for portals that ask (1.20 and later); older ones go by the process.
-        let none = HashMap::<&str, Variant<'_>>::new();
-        let registry = "org.freedesktop.host.portal.Registry";
-        if let Err(Failed::Error(error)) = self.call(registry, "Register", &(APP, &none)).await {
-            tracing::debug!(%error, "the portal takes no name");
-        }
+        let asked = |why: Failed| No::Asked(why.say(NO_KEY));
         let session = self.path("session", "tiro_keys");
         let (opened, bound) = (
             self.path("request", "tiro_opens"),
@@ -181,7 +193,7 @@ impl Portal {
         self.call(SHORTCUTS, "CreateSession", &(options,))
             .await
             .map_err(asked)?;
-        let mut results = self.answer(&opened, self.patience).await?;
+        let mut results = self.answer(&opened, self.patience, SILENT).await?;
         if taken::<String>(&mut results, "session_handle").is_some_and(|handle| handle != session) {
             return Err(No::Asked(GARBAGE.to_owned()));
         }
@@ -196,7 +208,7 @@ impl Portal {
         self.call(SHORTCUTS, "BindShortcuts", &binding)
             .await
             .map_err(asked)?;
-        let mut results = self.answer(&bound, asking).await?;
+        let mut results = self.answer(&bound, asking, UNSEEN).await?;
         let shortcuts: Option<Shortcuts> = taken(&mut results, "shortcuts");
         match key_of(shortcuts.ok_or_else(|| No::Asked(GARBAGE.to_owned()))?) {
             Some(key) => Ok(Bound { session, key }),
@@ -330,8 +342,8 @@ impl Portal {
         within(self.patience, call).await
     }
 
-    /// What came of a request.
-    async fn answer(&mut self, request: &str, patience: Duration) -> Result<Results, No> {
+    /// What came of a request; `late` says that nothing did in time.
+    async fn answer(&mut self, request: &str, patience: Duration, late: &str) -> Result<Results, No> {
         let answer = async {
             while let Some(Ok(message)) = self.stream.next().await {
                 if self.leaves(&message).is_some() {
@@ -351,9 +363,7 @@ impl Portal {
             Ok(Ok((1, _))) => Err(No::Refused(
                 "The desktop was told to give Tiro no key.".to_owned(),
             )),
-            Ok(Ok(_)) => Err(No::Asked(
-                "The desktop's portal could not give Tiro a key.".to_owned(),
-            )),
+            Ok(Ok(_)) => Err(No::Asked(NO_KEY.to_owned())),
             Ok(Err(why)) => Err(No::Asked(why.to_owned())),
             Err(_) => {
                 // Takes a question away that the person has not seen.
@@ -361,7 +371,7 @@ impl Portal {
                     .connection
                     .call_method(Some(PORTAL), request, Some(REQUEST), "Close", &());
                 let _ = within(self.patience, close).await;
-                Err(No::Asked(SILENT.to_owned()))
+                Err(No::Asked(late.to_owned()))
             }
         }
     }
@@ -376,6 +386,12 @@ impl Failed {
     fn say(self, otherwise: &str) -> String {
         match self {
             Failed::Silent => SILENT.to_owned(),
+            // "An app id is required."
+            Failed::Error(zbus::Error::MethodError(name, ..))
+                if name.as_str() == "org.freedesktop.portal.Error.NotAllowed" =>
+            {
+                UNKNOWN.to_owned()
+            }
             Failed::Error(error) => {
                 tracing::debug!(%error, "the portal gives no key");
                 otherwise.to_owned()

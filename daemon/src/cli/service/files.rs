@@ -56,7 +56,7 @@ const MAX_BYTES: u64 = 64 << 10;
 
 const SERVICE: &str = include_str!("../../../../dist/tiro.service");
 const BUS_SERVICE: &str = include_str!("../../../../dist/org.tiro.Tiro1.service");
-const DESKTOP: &str = include_str!("../../../../dist/tiro.desktop");
+const DESKTOP: &str = include_str!("../../../../dist/org.tiro.Tiro.desktop");
 const PLIST: &str = include_str!("../../../../dist/org.tiro.Tiro.plist");
 
 /// The files for a program at this place.
@@ -97,7 +97,7 @@ pub fn plan(places: &Places, program: &Path) -> anyhow::Result<Vec<Planned>> {
             dbus(program),
         ),
         own(
-            places.data.join("applications/tiro.desktop"),
+            places.data.join("applications/org.tiro.Tiro.desktop"),
             DESKTOP,
             desktop(program),
         ),
@@ -266,7 +266,7 @@ mod tests {
         fs::create_dir_all(unit.parent().unwrap()).unwrap();
         fs::write(&unit, "").unwrap();
         assert_eq!(packaged(&file(UNIT), usr.path()), Some(unit));
-        assert_eq!(packaged(&file("tiro.desktop"), usr.path()), None);
+        assert_eq!(packaged(&file("org.tiro.Tiro.desktop"), usr.path()), None);
     }
 
     #[test]
