@@ -361,7 +361,7 @@ async fn a_portal_that_hangs_or_has_no_shortcuts_is_not_waited_for() {
     assert_eq!(would_be(&wanted).await.way, Way::Portal);
     keys.abort();
     frontend.hang();
-    wanted.patience = Duration::from_millis(300);
+    wanted.patience = Duration::from_secs(3);
     let _keys = running.keys(wanted);
     none(&running, "does not answer").await;
     // And when it has gone, the next one.
@@ -419,6 +419,31 @@ impl Liar {
                 let handle: OwnedVariant = Variant::from("/elsewhere").try_into().unwrap();
                 let results = Dict::from([("session_handle".to_owned(), handle)]);
                 connection.emit_signal(all, at, on, emit, &(0_u32, results)).await
+            }
+            // The key is given, and taken away.
+            "closes" => {
+                let session = at
+                    .replace("/request/", "/session/")
+                    .replace("tiro_opens", "tiro_keys");
+                let results = Dict::from([
+                    (
+                        "session_handle".to_owned(),
+                        Variant::from(session.clone()).try_into().unwrap(),
+                    ),
+                    ("shortcuts".to_owned(), bound("F9")),
+                ]);
+                let given = at.ends_with("tiro_binds");
+                let session = session.replace("tiro_binds", "tiro_keys");
+                let answered = connection.emit_signal(all, at, on, emit, &(0_u32, results)).await;
+                let on = "org.freedesktop.portal.Session";
+                match given {
+                    true => {
+                        connection
+                            .emit_signal(all, session, on, "Closed", &Dict::new())
+                            .await
+                    }
+                    false => answered,
+                }
             }
             _ => return,
         }
@@ -488,6 +513,7 @@ async fn a_portal_that_answers_nonsense_is_asked_once() {
         ("session", "does not understand"),
         ("silence", "does not answer"),
         ("stranger", "`tiro service install`"),
+        ("closes", "took the key back"),
     ] {
         let liar = Liar {
             lie,
@@ -501,7 +527,9 @@ async fn a_portal_that_answers_nonsense_is_asked_once() {
             .await
             .unwrap();
         let mut wanted = settings(Some(&session), None);
-        wanted.patience = Duration::from_secs(2);
+        if lie == "silence" {
+            wanted.patience = Duration::from_secs(2);
+        }
         let keys = running.keys(wanted);
         none(&running, says).await;
         // It tries again every 0.2 s and a pause, but not with this one.
