@@ -128,9 +128,12 @@ pub async fn attend(settings: Settings, events: mpsc::Sender<Event>) {
     let mut pause = PAUSE;
     loop {
         let began = Instant::now();
-        keeper.round().await;
+        let at_once = keeper.round().await;
         // Whatever had the key, nobody would say any more that it came up.
         keeper.tell(Happened::Released(Duration::MAX)).await;
+        if at_once {
+            continue;
+        }
         if began.elapsed() > MAX_PAUSE {
             pause = PAUSE;
         }
@@ -200,12 +203,12 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Takes the first way that there is, until it is over.
-    async fn round(&mut self) {
+    /// Takes the first way that there is, until it is over. Whether it is to be taken again at once.
+    async fn round(&mut self) -> bool {
         let mut portal = Portal::connect(self.settings.bus.as_deref(), self.settings.patience).await;
         let no_portal = match &mut portal {
             Ok(portal) => match self.ask(portal).await {
-                Ok(()) => return,
+                Ok(()) => return false,
                 Err(why) => why,
             },
             Err(why) => why.clone(),
@@ -240,7 +243,7 @@ impl Keeper {
                 self.reached(Reach { way, says }).await;
                 tokio::select! {
                     over = self.serve(&mut grab) => match over {
-                        Over::Changed => tracing::debug!("the keyboard has another layout"),
+                        Over::Changed => return true,
                         Over::Gone => self.reached(Reach::none(&["The X server went away.".to_owned()])).await,
                     },
                     () = another => {}
@@ -251,6 +254,7 @@ impl Keeper {
                 let _ = tokio::time::timeout(again, another).await;
             }
         }
+        false
     }
 
     async fn serve(&self, grab: &mut Grab) -> Over {
