@@ -272,6 +272,9 @@ section! {
     Agent {
         /// Who words the answer: the tool, from what it found ("tool"), or the model, which takes longer ("model").
         answer: Answer = Answer::Tool,
+        /// What happens when no tool surely fits: Tiro asks whether the likeliest is meant ("ask"), or the model decides what
+        /// to do and may answer by itself ("model"), which small models do badly.
+        unsure: Unsure = Unsure::Ask,
     }
 }
 
@@ -646,6 +649,15 @@ pub enum RulePhase {
 #[expect(missing_docs, reason = "the key's own words explain both")]
 pub enum Answer {
     Tool,
+    Model,
+}
+
+/// What happens when no tool surely fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Unsure {
+    Ask,
     Model,
 }
 

@@ -213,7 +213,7 @@ static NEEDS: &[Need] = &[
         used: Use::Test,
         present: || {
             let places = ["/usr/libexec", "/usr/lib", "/usr/lib/xdg-desktop-portal"];
-            let there = |place: &str| std::path::Path::new(place).join("xdg-desktop-portal").is_file();
+            let there = |place: &str| Path::new(place).join("xdg-desktop-portal").is_file();
             cfg!(target_os = "macos") || places.into_iter().any(there)
         },
         how: packages(

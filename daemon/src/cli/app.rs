@@ -13,7 +13,7 @@ use tools::{Journal, Retention, system::desktop::Desk};
 
 use super::log;
 use crate::{
-    agent::{Answer, Settings, toolbox},
+    agent::{Answer, IfUnsure, Settings, toolbox},
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
@@ -147,7 +147,10 @@ impl App {
             rank_weight: config.tools.rank_weight as f32,
             max_calls: config.tools.max_calls as usize,
             max_discover: config.tools.max_discover as usize,
-            unsure: crate::agent::IfUnsure::Ask,
+            unsure: match config.agent.unsure {
+                config::Unsure::Ask => IfUnsure::Ask,
+                config::Unsure::Model => IfUnsure::Model,
+            },
             answer: match config.agent.answer {
                 config::Answer::Tool => Answer::Tool,
                 config::Answer::Model => Answer::Model,
