@@ -383,11 +383,7 @@ impl Agent {
             Some(_) => None,
             None => self.talk.gone_on_from(&text),
         };
-        if !sure
-            && earlier.is_none()
-            && self.settings.act_score < 1.0
-            && self.settings.unsure == IfUnsure::Ask
-        {
+        if !sure && earlier.is_none() && self.asks_back() {
             let best = fit.into_iter().next();
             self.open(text.clone(), context, discovered);
             return self.ask_back(text, best);
@@ -508,6 +504,11 @@ impl Agent {
         }
         if words.is_empty() || self.turn.stumbled {
             return self.give_up();
+        }
+        // Nothing was done, and the model's own words may well claim that something was: "I snoozed it", "You have no
+        // events". Seen with every second request that goes on from another.
+        if self.asks_back() && self.turn.did.is_none() {
+            return self.reply(words::not_sure(), Ending::CouldNot);
         }
         // Talk about tools is no answer to a person: the model means a call that it could not or would not make.
         if self.toolbox.names().any(|name| words.contains(name)) {

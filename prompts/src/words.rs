@@ -33,6 +33,11 @@ pub fn missing(argument: &str) -> String {
     }
 }
 
+/// The model has no call for what was said.
+pub fn not_sure() -> String {
+    "I am not sure what you mean. Please say it another way.".to_owned()
+}
+
 /// No tool surely fits; `summary` says what the likeliest one does.
 pub fn do_you_mean(summary: &str) -> String {
     let mut letters = summary.chars();

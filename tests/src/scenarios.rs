@@ -145,6 +145,6 @@ fn real_scenarios_are_met_as_often_as_before() {
 /// Turns with the right tool, of those that have one.
 const TOOLS: f64 = 0.5;
 /// Turns with the right arguments, of those that say what they are.
-const ARGUMENTS: f64 = 0.35;
+const ARGUMENTS: f64 = 0.45;
 /// Scenarios right in everything, of 40.
-const PASSED: usize = 15;
+const PASSED: usize = 17;

@@ -6,7 +6,7 @@
 use prompts::words;
 use tools::discover::Match;
 
-use super::{Agent, Ending, Step};
+use super::{Agent, Ending, IfUnsure, Step};
 use crate::reply::yes_or_no;
 
 /// What was asked back about.
@@ -26,6 +26,11 @@ pub(super) struct Answer {
 }
 
 impl Agent {
+    /// Whether what is not clear is asked. Where no score is enough to act on, the model decides everything.
+    pub(super) fn asks_back(&self) -> bool {
+        self.settings.unsure == IfUnsure::Ask && self.settings.act_score < 1.0
+    }
+
     /// Reads words as an answer to the question that is open, if they are one. What is neither yes nor no is a new
     /// request.
     pub(super) fn answer_to(&mut self, text: String) -> Answer {

@@ -66,3 +66,17 @@ fn the_model_may_decide_where_the_person_wants_that() {
     let mut agent = Agent::new(settings, renderer, toolbox);
     assert!(say(&mut agent, "boil an egg").grammar.is_some());
 }
+
+#[test]
+fn a_turn_in_which_nothing_was_done_does_not_end_in_the_models_own_words() {
+    let mut agent = whole();
+    let ask_timer = say(&mut agent, "set a timer for ten minutes");
+    assert!(!ask_timer.openings.is_empty());
+    let timer = json!({"name": "timers.set", "arguments": {"duration": "ten minutes"}});
+    let timer = call(agent.step(Input::Generated(format!("<tool_call>\n{timer}\n</tool_call>"))));
+    reply(did(&mut agent, timer, output("The timer runs.")));
+    // What goes on from there is for the model to make sense of; its claims are not for the person.
+    say(&mut agent, "and snooze that for a while longer than it was");
+    let end = reply(agent.step(Input::Generated("I snoozed the timer.".into())));
+    assert_eq!((end.text, end.end), (words::not_sure(), Ending::CouldNot));
+}
