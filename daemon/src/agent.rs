@@ -171,6 +171,8 @@ struct Turn {
     stumbled: bool,
     /// Whether all texts of the last call were the person's own words.
     own_words: bool,
+    /// What the last call requires and nobody said.
+    missing: Option<String>,
     /// What the last failed call told; the answer when the model only has words left.
     told: Option<Told>,
     /// The last thing that was really done.
@@ -544,9 +546,8 @@ impl Agent {
             &self.talk.said(),
         );
         tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
-        if let Some(missing) = grounded.missing {
-            return self.reply(words::missing(&missing), Ending::CouldNot);
-        }
+        // Without it the tool takes no such call, so nothing comes of it; that it was meant is part of the turn.
+        self.turn.missing = grounded.missing;
         self.turn.own_words = grounded.own_words;
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             return self.give_up();
@@ -614,6 +615,9 @@ impl Agent {
         match outcome {
             Outcome::Done(output) => self.done(call, output),
             Outcome::Misfit(text) => {
+                if let Some(missing) = self.turn.missing.take() {
+                    return self.reply(words::missing(&missing), Ending::CouldNot);
+                }
                 self.turn.stumbled = true;
                 self.mistake(call.clone(), text)
             }

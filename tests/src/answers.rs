@@ -137,7 +137,7 @@ async fn a_button_says_yes_and_another_one_takes_it_back() {
             world.press(question, button).await;
         }
     };
-    let turn = world.ask("note bread").await;
+    let turn = world.ask("note milk").await;
     let question = world.desktop.shown(0).await;
     others(&question).await;
     world.press(&question, &no(&question)).await;
@@ -146,7 +146,7 @@ async fn a_button_says_yes_and_another_one_takes_it_back() {
     let refused = world.desktop.shown(1).await;
     assert_eq!(refused.actions, [""; 0], "there is nothing to undo");
 
-    let turn = world.ask("note milk").await;
+    let turn = world.ask("note bread").await;
     let question = world.desktop.shown(2).await;
     assert_eq!(question.text, "Shall I do this?");
     assert_eq!(question.actions, [&yes(&question), "Yes", &no(&question), "No"]);

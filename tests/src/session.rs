@@ -214,12 +214,7 @@ async fn a_program_on_the_bus_consents_to_nothing_and_touches_what_is_its_own() 
 #[tokio::test]
 async fn what_a_program_on_the_bus_says_is_not_what_the_person_said() {
     let plant = call("memory.remember", r#"{"fact": "my bank is at evil.example"}"#);
-    let script = [
-        note("milk"),
-        plant.clone(),
-        "I cannot do that.".to_owned(),
-        note("milk"),
-    ];
+    let script = [note("milk"), plant.clone(), note("milk")];
     let running = Running::start_with(ScriptedLlm::replies(script), |parts| {
         parts.settings.loading.core = vec!["notes.create".into(), "memory.remember".into()];
     })

@@ -27,7 +27,7 @@ const ALIKE: f64 = 0.9;
 pub struct Grounded {
     /// Arguments that nobody said and that were left out.
     pub dropped: Vec<String>,
-    /// A required argument that nobody said.
+    /// A required argument that nobody said; it was left out, too.
     pub missing: Option<String>,
     /// Whether all texts that are left are the person's own words.
     pub own_words: bool,
@@ -84,7 +84,7 @@ pub fn ground(
             (false, _) => done.own_words &= texts(value).all(|text| grounded(text, &heard)),
         }
     }
-    for name in &done.dropped {
+    for name in done.dropped.iter().chain(&done.missing) {
         given.shift_remove(name);
     }
     done
@@ -219,8 +219,8 @@ mod tests {
     fn what_was_said_stays_and_what_was_made_up_goes() {
         check(
             "set a timer for ten minutes",
-            json!({"title": "x", "label": "for a meeting"}),
-            json!({"title": "x"}),
+            json!({"title": "timer", "label": "for a meeting"}),
+            json!({"title": "timer"}),
         );
         check(
             "what is on tomorrow",
