@@ -80,6 +80,29 @@ fn the_scenarios_cover_every_tool_and_many_dialogues() {
     assert_eq!(missing, Vec::<&str>::new(), "tools without a scenario");
 }
 
+/// The lines that `docs/eval.md` shows are scenarios.
+#[test]
+fn the_scenarios_of_the_manual_are_read() {
+    let manual = std::fs::read_to_string(root().join("docs/eval.md")).unwrap();
+    let lines: Vec<&str> = manual
+        .lines()
+        .filter(|line| line.starts_with("{\"id\""))
+        .collect();
+    let home = tempfile::tempdir().unwrap();
+    let [scenarios, worlds] = ["scenarios", "worlds"].map(|name| home.path().join(name));
+    std::fs::create_dir(&scenarios).unwrap();
+    std::fs::create_dir(&worlds).unwrap();
+    std::fs::copy(root().join("tests/worlds/demo.json"), worlds.join("demo.json")).unwrap();
+    let file = scenarios.join("manual.jsonl");
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let read = Reader::new("say", tools::ALL).read(&file).unwrap();
+    assert!(
+        read.len() == lines.len() && read.len() > 10,
+        "{} lines",
+        read.len()
+    );
+}
+
 /// Tools, harness, state machine and the scenarios themselves: with a model that does what is wanted, everything that is
 /// expected comes about. A line with a slip of the pen, a check that cannot hold, a tool that takes no such argument
 /// shows here.
