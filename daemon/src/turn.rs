@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     act::{Circumstances, act},
-    agent::{Ask, Call, Ending, Input, Outcome, Reply, Step},
+    agent::{Ask, Call, Ending, Input, Outcome, Reply, Step, rules::Asked},
     listen::Utterance,
     reply::{Front, Happening, State},
     report::Report,
@@ -59,7 +59,10 @@ async fn path(
         tracing::debug!(%error, "the tools could not be counted");
     }
     let context = room.context();
-    let asked = room.asked(by_voice).await;
+    let asked = Asked {
+        guest: front.is_for_guest(),
+        ..room.asked(by_voice).await
+    };
     let mut step = room.agent()?.step(Input::Said { text, context, asked });
     loop {
         step = match step {

@@ -218,7 +218,12 @@ fn signal(pid: u32, signal: rustix::process::Signal) {
 }
 
 /// Waits for the end and reads both streams meanwhile, so that a full pipe cannot stop the child.
-pub fn finish(mut child: Child) -> Ran {
+pub fn finish(child: Child) -> Ran {
+    finish_within(LIMIT, child)
+}
+
+/// The same for a command that may take longer.
+pub fn finish_within(limit: Duration, mut child: Child) -> Ran {
     let reader = |stream: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -240,7 +245,7 @@ pub fn finish(mut child: Child) -> Ran {
             .take()
             .map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
     );
-    let code = wait(&mut child);
+    let code = wait_for(limit, &mut child);
     Ran {
         code,
         out: out.join().unwrap(),
@@ -250,15 +255,19 @@ pub fn finish(mut child: Child) -> Ran {
 
 /// Waits for the end of a child; gives its exit code.
 pub fn wait(child: &mut Child) -> Option<i32> {
+    wait_for(LIMIT, child)
+}
+
+fn wait_for(limit: Duration, child: &mut Child) -> Option<i32> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        if started.elapsed() > LIMIT {
+        if started.elapsed() > limit {
             let _ = child.kill();
             let _ = child.wait();
-            panic!("a command took longer than {LIMIT:?}");
+            panic!("a command took longer than {limit:?}");
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -55,7 +55,10 @@ impl Agent {
         };
         // Where the request goes on from what was said or found before, its words may stand there.
         match self.talk.heard()[..] {
-            [said] if entry.name != DISCOVER => grammar::copied(timely, said, entry.worded),
+            // A time that was said in parts ("tomorrow with Anna at ten") is no stretch of it.
+            [said] if entry.name != DISCOVER && self.turn.times.len() < 2 => {
+                grammar::copied(timely, said, entry.worded)
+            }
             _ => timely,
         }
     }

@@ -49,6 +49,8 @@ pub struct Asked {
     pub by_voice: Option<bool>,
     /// Whether the screen is locked.
     pub locked: Option<bool>,
+    /// Whether a program asks that need not be the person.
+    pub guest: bool,
     /// How much less tools count that keep failing, by name.
     pub weights: BTreeMap<String, f32>,
 }

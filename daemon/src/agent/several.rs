@@ -53,6 +53,10 @@ impl Agent {
     pub(super) fn go_on(&mut self, step: Step) -> Step {
         let mut step = step;
         while let Step::Reply(reply) = step {
+            // Who says no or stop, or is not there to be asked, has not said what should become of the rest.
+            if reply.end == Ending::NeedsConfirmation {
+                self.rest.waiting.clear();
+            }
             let Some(next) = self.rest.waiting.pop_front() else {
                 return Step::Reply(self.joined(reply));
             };
@@ -114,10 +118,15 @@ fn first_cut<'a>(
         let entry = toolbox.find(&best.name)?;
         (best.score >= sure).then_some(entry)
     };
+    // "Add close the windows and lock the door to my list" is about the list: each part by itself is something else.
+    let about = |tool: &str| {
+        let whole = toolbox.rank(text).into_iter().next();
+        whole.is_some_and(|whole| whole.name == tool)
+    };
     let mut at = 1;
     while at < words.len() {
         let (_, before) = words[at - 1];
-        let new_sentence = text[..before].ends_with(['.', '?', '!', ';']);
+        let new_sentence = ends_sentence(as_said(words[at - 1], text));
         let new_clause = new_sentence || text[..before].ends_with(',');
         let next = (at..words.len()).find(|i| !is(JOINTS, words[*i], text));
         let Some(next) = next else { break };
@@ -134,6 +143,7 @@ fn first_cut<'a>(
         if opens(0)
             && opens(next)
             && let (Some(first), Some(second)) = (best(left), best(right))
+            && (about(first.name) || about(second.name))
             // What somebody dictates may hold whole clauses; only a new sentence ends it for sure.
             && (first.worded.is_empty() || new_sentence)
             && (words.len() - next > 1 || second.name.ends_with(&format!(".{}", plain(words[next], text))))
@@ -178,6 +188,17 @@ fn words(text: &str) -> Vec<(usize, usize)> {
     words
 }
 
+/// A word as it stands there.
+fn as_said((start, end): (usize, usize), text: &str) -> &str {
+    &text[start..end]
+}
+
+/// Whether a sentence ends with this word; "p.m." and "Dr." have their dot for themselves.
+fn ends_sentence(word: &str) -> bool {
+    let bare = word.trim_end_matches('.');
+    word.ends_with(['?', '!', ';']) || (bare.len() < word.len() && bare.len() > 2 && !bare.contains('.'))
+}
+
 fn plain((start, end): (usize, usize), text: &str) -> String {
     text[start..end]
         .split(|c: char| !c.is_alphanumeric())
@@ -194,15 +215,15 @@ fn is(list: &[&str], word: (usize, usize), text: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use tools::discover::{ACT_SCORE, Index};
+    use tools::discover::Index;
 
     use super::*;
-    use crate::agent::toolbox::Loading;
+    use crate::agent::{Settings, toolbox::Loading};
 
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
         let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &Loading::default());
-        assert_eq!(cut(text, &toolbox, ACT_SCORE), expect);
+        assert_eq!(cut(text, &toolbox, Settings::default().split_score), expect);
     }
 
     #[test]
@@ -241,6 +262,8 @@ mod tests {
             "write to anna that I am late and tell her to start without me",
             "schedule lunch with anna and tom tomorrow at noon",
             "play rock and roll",
+            "add close the windows and lock the door to my list",
+            "remind me at 9 p.m. lock the door",
             "tomorrow morning at nine, remind me that the library books are due",
             "what is on my calendar tomorrow",
             "and",

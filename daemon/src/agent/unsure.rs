@@ -32,9 +32,12 @@ impl Agent {
     }
 
     /// Reads words as an answer to the question that is open, if they are one. What is neither yes nor no is a new
-    /// request.
-    pub(super) fn answer_to(&mut self, text: String) -> Answer {
-        let open = self.unsure.take();
+    /// request. A guest neither answers the person's question nor takes it away.
+    pub(super) fn answer_to(&mut self, text: String, guest: bool) -> Answer {
+        let open = match guest {
+            true => None,
+            false => self.unsure.take(),
+        };
         let (text, tool, no) = match (open, yes_or_no(&text)) {
             (Some(unsure), Some(true)) => (unsure.said, Some(unsure.tool), false),
             (Some(_), Some(false)) => (text, None, true),
@@ -43,16 +46,18 @@ impl Agent {
         Answer { text, tool, no }
     }
 
-    /// Asks whether this tool is meant, or says that nothing fits. The turn is open.
-    pub(super) fn ask_back(&mut self, said: String, best: Option<Match>) -> Step {
+    /// Asks whether this tool is meant, or says that nothing fits. The turn is open. Nobody's yes does what a guest said.
+    pub(super) fn ask_back(&mut self, said: String, best: Option<Match>, guest: bool) -> Step {
         let likely = best.filter(|best| best.score >= self.settings.show_score);
         let Some(entry) = likely.and_then(|best| self.toolbox.find(&best.name)) else {
             return self.reply(words::no_tool(), Ending::CouldNot);
         };
-        self.unsure = Some(Unsure {
-            said,
-            tool: entry.name.to_owned(),
-        });
+        if !guest {
+            self.unsure = Some(Unsure {
+                said,
+                tool: entry.name.to_owned(),
+            });
+        }
         self.reply(words::do_you_mean(entry.summary), Ending::CouldNot)
     }
 }

@@ -13,7 +13,7 @@ use tools::{Journal, Retention, system::desktop::Desk};
 
 use super::log;
 use crate::{
-    agent::{Answer, IfUnsure, Settings, toolbox},
+    agent::{Answer, IfUnsure, SPLIT_SCORE, Settings, toolbox},
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
@@ -143,7 +143,7 @@ impl App {
             show_score: config.tools.show_score as f32,
             act_score: config.tools.act_score as f32,
             // Whoever wants Tiro to be surer before it acts wants that of each part, too.
-            split_score: config.tools.act_score as f32,
+            split_score: (config.tools.act_score as f32).max(SPLIT_SCORE),
             rank_weight: config.tools.rank_weight as f32,
             max_calls: config.tools.max_calls as usize,
             max_discover: config.tools.max_discover as usize,

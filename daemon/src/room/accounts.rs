@@ -48,6 +48,7 @@ impl Room {
                 false => None,
             },
             weights: self.health.weights(now),
+            guest: false,
         }
     }
 

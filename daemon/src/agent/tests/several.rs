@@ -82,3 +82,13 @@ fn a_turn_has_its_calls_once_for_all_requests() {
     assert!(end.text.ends_with(&words::too_many_calls()), "{end:?}");
     assert!(end.text.starts_with("The timer runs."), "{end:?}");
 }
+
+#[test]
+fn who_says_no_has_not_said_yes_to_the_rest() {
+    for outcome in [Outcome::Declined, Outcome::NeedsConfirmation("Start it".into())] {
+        let mut agent = whole();
+        let first = timer(&mut agent);
+        let end = reply(did(&mut agent, first, outcome));
+        assert_eq!(end.end, Ending::NeedsConfirmation, "{end:?}");
+    }
+}

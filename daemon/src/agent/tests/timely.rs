@@ -49,8 +49,8 @@ fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named(
     check(
         "what do I have on my calendar today and on monday",
         "calendar.query",
-        "today and on monday",
-        false,
+        "today and monday",
+        true,
         false,
     );
     check("what is on my calendar", "calendar.query", "today", true, true);
@@ -104,4 +104,16 @@ fn after_a_call_that_did_not_fit_the_time_may_be_left_out() {
         Outcome::Misfit("The time is too long.".into()),
     ));
     assert!(lets(&again, "calendar.query", &json!({})));
+}
+
+#[test]
+fn a_time_that_was_said_in_parts_can_be_put_together() {
+    let mut agent = whole();
+    let ask = say(&mut agent, "schedule a meeting tomorrow with Anna at ten");
+    let both = json!({"title": "meeting", "start": "tomorrow at ten"});
+    assert!(lets(&ask, "calendar.create_event", &both));
+    let mut agent = whole();
+    let ask = say(&mut agent, "schedule a meeting with Anna tomorrow");
+    let unsaid = json!({"title": "meeting", "start": "tomorrow at five"});
+    assert!(!lets(&ask, "calendar.create_event", &unsaid));
 }

@@ -80,3 +80,27 @@ fn a_turn_in_which_nothing_was_done_does_not_end_in_the_models_own_words() {
     let end = reply(agent.step(Input::Generated("I snoozed the timer.".into())));
     assert_eq!((end.text, end.end), (words::not_sure(), Ending::CouldNot));
 }
+
+#[test]
+fn the_persons_yes_is_not_for_what_a_guest_said() {
+    let guest = || Asked {
+        guest: true,
+        ..Asked::default()
+    };
+    let mut agent = whole();
+    asked_back(&mut agent);
+    // A guest takes the question away from nobody, and cannot answer it.
+    said(&mut agent, "the offer belongs in the old folder", guest());
+    let yes = said(&mut agent, "yes", guest());
+    assert!(
+        !matches!(&yes, Step::Generate(ask) if !ask.openings.is_empty()),
+        "{yes:?}"
+    );
+    agent.settle();
+    let ask = say(&mut agent, "yes");
+    assert!(
+        ask.openings[0].text.contains("calendar.update_event"),
+        "{:?}",
+        ask.openings
+    );
+}
