@@ -29,6 +29,9 @@ use tools::discover::learned::{Head, Learned};
 /// Requests that the quality of the index is measured with, so none of them is learned.
 const HELD_OUT: &str = include_str!("../../data/held-out.tsv");
 
+/// What stands for a tool where none does what was asked.
+const NOTHING: &str = "-";
+
 type Failure = Box<dyn std::error::Error>;
 
 /// One request of somebody and the tools that may serve it, sorted.
@@ -116,7 +119,7 @@ impl Corpus {
             let (tool, say) = line.split_once('\t').ok_or("a line without a tab")?;
             utterances.push(Utterance {
                 say: say.to_owned(),
-                accept: vec![tool.to_owned()],
+                accept: (tool != NOTHING).then(|| tool.to_owned()).into_iter().collect(),
             });
         }
         let all = utterances.len();
