@@ -1,6 +1,7 @@
 //! Everything a turn needs, held in one place: engines, agent, clock, folders, limits.
 
 mod accounts;
+mod names;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -49,6 +50,7 @@ pub struct Room {
     spending: Spending,
     /// The tools in use as they were last written down.
     shelved: Option<Vec<Loaded>>,
+    names: names::Names,
 }
 
 /// What a room is made of, besides its engines.
@@ -168,6 +170,7 @@ impl Room {
             sizes: None,
             spending: Spending::default(),
             shelved: None,
+            names: names::Names::default(),
         }
     }
 
@@ -184,6 +187,8 @@ impl Room {
             }
             self.agent = Some(agent);
             self.info = Some(info);
+            let ctx = self.ctx();
+            self.names.begin(ctx);
         }
         let agent = self.agent()?;
         agent.settle();

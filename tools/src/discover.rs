@@ -2,6 +2,7 @@
 
 pub mod learned;
 mod lens;
+mod lift;
 mod mix;
 mod near;
 mod rank;
@@ -15,6 +16,7 @@ use std::collections::BTreeSet;
 use crate::contract::Entry;
 use learned::Learned;
 pub use lens::Lens;
+pub use lift::{Lifts, lift};
 use mix::Fit;
 pub use mix::Weights;
 

@@ -37,3 +37,4 @@ pub mod units;
 pub mod places;
 pub mod timers;
 pub mod rings;
+pub mod known;

@@ -1,7 +1,9 @@
 //! Which tools a request may find, load and call, by the person's own rules. Whatever a rule asks and nobody knows counts as
 //! so: a rule that cannot be decided forbids.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
+
+use tools::system::known::Known;
 
 /// A step on the way to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,7 +43,7 @@ pub struct Rule {
 }
 
 /// What is known about a request besides its words. Nothing unless somebody looked.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Seconds since 1970.
     pub at: i64,
@@ -53,6 +55,8 @@ pub struct Asked {
     pub guest: bool,
     /// How much less tools count that keep failing, by name.
     pub weights: BTreeMap<String, f32>,
+    /// The names of what the person has. Each part of a sentence is looked through for them by itself.
+    pub known: Arc<Known>,
 }
 
 /// The person's rules.

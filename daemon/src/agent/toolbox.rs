@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
     Entry, LoadPolicy,
-    discover::{Index, Lens, Match},
+    discover::{Index, Lens, Match, lift},
 };
 
 use super::rules::{Asked, Phase, Rules};
@@ -292,7 +292,15 @@ impl Toolbox {
 
     /// Tools that fit these words, best first: core ones too, since what is best decides whether to act at all.
     pub fn rank(&self, words: &str) -> Vec<Match> {
-        self.lens.look(self.raw(words), WIDE, 0.0)
+        self.lens.look(self.lifted(words), WIDE, 0.0)
+    }
+
+    /// As the index ranks them, and as what the words name of the person's own things speaks for them.
+    fn lifted(&self, words: &str) -> Vec<Match> {
+        let lifts = self.asked.known.lifts(words);
+        let mut hits = self.raw(words, !lifts.is_empty());
+        lift(&mut hits, &lifts);
+        hits
     }
 
     /// The same for words that go on from others: what fitted those counts a little, so that "and tomorrow" finds what "will it
@@ -318,7 +326,7 @@ impl Toolbox {
         if self.loading.rules.0.is_empty() {
             return None;
         }
-        let best = self.raw(words).into_iter().next()?;
+        let best = self.lifted(words).into_iter().next()?;
         let phases = match self.is_core(&best.name) {
             true => &[Phase::Search, Phase::Active][..],
             false => &[Phase::Search, Phase::Load, Phase::Active],
@@ -327,9 +335,9 @@ impl Toolbox {
         Some(best).filter(|_| forbidden)
     }
 
-    /// As the index ranks them. The words of a turn are looked up several times, and people say the same again.
-    fn raw(&self, words: &str) -> Vec<Match> {
-        let plain = self.lens.hidden.is_empty() && self.lens.weights.is_empty();
+    /// As the index ranks them; all of them where they will be reordered. The words of a turn are looked up several times, and people say the same again.
+    fn raw(&self, words: &str, reordered: bool) -> Vec<Match> {
+        let plain = !reordered && self.lens.hidden.is_empty() && self.lens.weights.is_empty();
         // What sinks or is hidden makes room for what would not have been among the best.
         let wide = if plain { WIDE + 1 } else { self.index.docs().len() };
         let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);

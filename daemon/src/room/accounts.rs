@@ -38,7 +38,11 @@ impl Room {
     /// What is known about a request besides its words. The screen is looked at only for rules that ask for it.
     pub async fn asked(&mut self, by_voice: bool) -> Asked {
         // By the machine's clock, whatever moment the turn pretends: this is compared with other turns, and kept.
-        let (now, parts) = (Timestamp::now(), &self.parts);
+        let now = Timestamp::now();
+        let ctx = self.ctx();
+        self.names.begin(ctx);
+        let known = self.names.now().await;
+        let parts = &self.parts;
         self.spending = Spending::default();
         Asked {
             at: now.as_second(),
@@ -49,6 +53,7 @@ impl Room {
             },
             weights: self.health.weights(now),
             guest: false,
+            known,
         }
     }
 

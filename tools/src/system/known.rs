@@ -1,0 +1,458 @@
+//! What the person has a name for: events, reminders, lists, notes, files, programs. A request that says such a name is
+//! likely about it: "scrap the climbing with Tom" names an event and no kind of thing at all.
+//!
+//! This is evidence for the ranking of tools and nothing more. A name may come from somebody else, such as the title of an
+//! invitation, so it lifts what the person's words make likely already, by a bounded factor, and never finds a tool by itself.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use jiff::ToSpan as _;
+
+use super::{alarms, apps, calendar, contacts, files, lists, notes, shortcuts, timers};
+use crate::{
+    contract::{Ctx, ToolError},
+    discover::{
+        Doc, Lifts,
+        words::{self, Normaliser},
+    },
+};
+
+/// Most names of one kind that are looked at; of events and files the nearest and the newest.
+const MOST: usize = 2_000;
+/// Words of one name that are looked at.
+const MAX_WORDS: usize = 12;
+/// How far back and ahead events are looked at, in days.
+const BACK: i64 = 7;
+const AHEAD: i64 = 90;
+/// A sound of fewer letters is shared by too many words.
+const MIN_SOUND: usize = 3;
+/// What a word of a name counts that the tools' own texts use, too: "dentist" and "call" stand in many examples, so the
+/// ranking has had its say about them.
+const USUAL: f32 = 0.4;
+/// A name that was said as a whole makes what it is the name of so many times as likely; one of which a telling part was
+/// said; and one that is a usual word.
+const WHOLE: f32 = 8.0;
+const PART: f32 = 3.0;
+const FAINT: f32 = 2.0;
+/// A part tells something when it is so much of the name.
+const ENOUGH: f32 = 0.3;
+/// People and things on lists are talked about in all kinds of requests.
+const LOOSELY: f32 = 1.5;
+
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A calendar.
+    Calendar,
+    /// Something in a calendar.
+    Event,
+    /// Something to be done.
+    Reminder,
+    /// A list of things.
+    List,
+    /// Something on a list.
+    Item,
+    /// A note.
+    Note,
+    /// A file or folder.
+    File,
+    /// A person.
+    Contact,
+    /// A timer.
+    Timer,
+    /// An alarm.
+    Alarm,
+    /// A program that can be started.
+    App,
+    /// A program of the person's own.
+    Shortcut,
+}
+
+impl Kind {
+    const ALL: [Kind; 12] = [
+        Kind::Calendar,
+        Kind::Event,
+        Kind::Reminder,
+        Kind::List,
+        Kind::Item,
+        Kind::Note,
+        Kind::File,
+        Kind::Contact,
+        Kind::Timer,
+        Kind::Alarm,
+        Kind::App,
+        Kind::Shortcut,
+    ];
+
+    /// Which tools such a name speaks for: the beginnings of their names.
+    fn tools(self) -> &'static [&'static str] {
+        match self {
+            Kind::Calendar | Kind::Event => &["calendar."],
+            Kind::Reminder => &["reminders."],
+            Kind::List | Kind::Item => &["lists."],
+            Kind::Note => &["notes."],
+            Kind::File => &["files."],
+            Kind::Contact => &["contacts.", "mail.", "messages."],
+            Kind::Timer => &["timers."],
+            Kind::Alarm => &["alarms."],
+            Kind::App => &["system.open_app", "system.quit_app"],
+            Kind::Shortcut => &["shortcuts."],
+        }
+    }
+
+    /// At most this much more likely.
+    fn most(self) -> f32 {
+        match self {
+            Kind::Contact | Kind::Item => LOOSELY,
+            Kind::Calendar | Kind::App => PART,
+            _ => WHOLE,
+        }
+    }
+
+    fn names(self, ctx: &Ctx) -> Result<Vec<String>, ToolError> {
+        let dirs = &ctx.dirs;
+        let named = |all: Vec<calendar::Todo>| all.into_iter().map(|todo| todo.title).collect();
+        Ok(match self {
+            Kind::Calendar => {
+                let all = calendar::collections(&dirs.calendars).map_err(|e| e.tool("read the calendars"))?;
+                all.into_iter().map(|one| one.name).collect()
+            }
+            Kind::Event => {
+                let (from, to) = (
+                    ctx.now.saturating_sub(BACK.days()),
+                    ctx.now.saturating_add(AHEAD.days()),
+                );
+                let read = calendar::events(&dirs.calendars, &from, &to);
+                let events = read.map_err(|e| e.tool("read the calendar"))?.items;
+                // A series is one name however often it happens.
+                let titles: BTreeSet<String> = events.into_iter().map(|event| event.title).collect();
+                titles.into_iter().collect()
+            }
+            Kind::Reminder => named(
+                calendar::todos(&dirs.reminders, &ctx.now)
+                    .map_err(|e| e.tool("read the reminders"))?
+                    .items,
+            ),
+            Kind::List => lists::all(ctx)?.into_iter().map(|one| one.name).collect(),
+            Kind::Item => named(
+                calendar::todos(&dirs.lists, &ctx.now)
+                    .map_err(|e| e.tool("read the lists"))?
+                    .items,
+            ),
+            Kind::Note => notes::list(&dirs.notes)?
+                .into_iter()
+                .map(|note| note.title)
+                .collect(),
+            Kind::File => {
+                let items = files::list(dirs)?.items.into_iter();
+                let stem = |item: files::Item| match item.name.rsplit_once('.') {
+                    Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+                    _ => item.name,
+                };
+                items
+                    .filter(|item| !item.below.as_os_str().is_empty())
+                    .take(MOST)
+                    .map(stem)
+                    .collect()
+            }
+            Kind::Contact => {
+                let book = contacts::read(&dirs.contacts)?;
+                let names = book.contacts.iter().flat_map(|one| {
+                    let nicknames = one.nicknames.iter().cloned();
+                    std::iter::once(one.name.clone()).chain(nicknames)
+                });
+                names.collect()
+            }
+            Kind::Timer => {
+                let all = timers::all(dirs).map_err(|e| e.tool("read the timers"))?;
+                all.into_iter().filter_map(|timer| timer.label).collect()
+            }
+            Kind::Alarm => {
+                let all = alarms::all(dirs, &ctx.now)?;
+                all.into_iter().filter_map(|alarm| alarm.label).collect()
+            }
+            Kind::App => {
+                let apps = apps::installed(&apps::here(&dirs.applications));
+                apps.into_iter().map(|app| app.name).collect()
+            }
+            Kind::Shortcut => {
+                let shelf = shortcuts::list(&dirs.shortcuts)?;
+                shelf.shortcuts.into_iter().map(|one| one.name).collect()
+            }
+        })
+    }
+}
+
+/// Names, ready to be looked for in what somebody says.
+#[derive(Default)]
+pub struct Known {
+    names: Vec<Name>,
+    /// Which names have a word, by its stem and by its sound.
+    stems: HashMap<Arc<str>, Vec<usize>>,
+    sounds: HashMap<Arc<str>, Vec<usize>>,
+    normal: Normaliser,
+    usual: Arc<Usual>,
+}
+
+/// Stems of the words that tools' own texts use.
+#[derive(Default)]
+pub struct Usual(HashSet<String>);
+
+impl Usual {
+    /// The words of these tools.
+    pub fn of(docs: &[Doc]) -> Usual {
+        let normal = Normaliser::new();
+        let texts = docs
+            .iter()
+            .flat_map(|doc| [&doc.name, &doc.summary].into_iter().chain(&doc.examples));
+        let words = texts.flat_map(|text| words::split(text));
+        Usual(words.map(|word| normal.stem(&word)).collect())
+    }
+}
+
+struct Name {
+    kind: Kind,
+    words: Vec<Word>,
+}
+
+struct Word {
+    stem: Arc<str>,
+    sound: Arc<str>,
+    counts: f32,
+}
+
+impl Known {
+    /// Reads the names. What cannot be read has none; the tool that is asked for it says why.
+    pub fn read(ctx: &Ctx, usual: Arc<Usual>) -> Known {
+        let mut known = Known {
+            usual,
+            ..Known::default()
+        };
+        for kind in Kind::ALL {
+            match kind.names(ctx) {
+                Ok(names) => names.iter().take(MOST).for_each(|name| known.add(kind, name)),
+                Err(error) => tracing::debug!(?kind, %error, "names could not be read"),
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, kind: Kind, name: &str) {
+        let mut of_name: Vec<Word> = Vec::new();
+        for word in content(name).take(MAX_WORDS) {
+            let stem = self.normal.stem(&word);
+            // "#number" and "#time" are said in every other request.
+            if stem.starts_with('#') || of_name.iter().any(|known| *known.stem == stem) {
+                continue;
+            }
+            let counts = if self.usual.0.contains(&stem) { USUAL } else { 1.0 };
+            of_name.push(Word {
+                sound: self.normal.sound(&word).into(),
+                stem: stem.into(),
+                counts,
+            });
+        }
+        if of_name.is_empty() {
+            return;
+        }
+        let at = self.names.len();
+        for word in &of_name {
+            self.stems.entry(Arc::clone(&word.stem)).or_default().push(at);
+            if word.sound.len() >= MIN_SOUND {
+                self.sounds.entry(Arc::clone(&word.sound)).or_default().push(at);
+            }
+        }
+        self.names.push(Name { kind, words: of_name });
+    }
+
+    /// What the names in these words speak for; nothing when no name is in them.
+    pub fn lifts(&self, said: &str) -> Lifts {
+        let words: Vec<String> = content(said).collect();
+        let stems: HashSet<String> = words.iter().map(|word| self.normal.stem(word)).collect();
+        let sounds: HashSet<String> = words
+            .iter()
+            .map(|word| self.normal.sound(word))
+            .filter(|sound| sound.len() >= MIN_SOUND)
+            .collect();
+        let by_stem = stems.iter().filter_map(|stem| self.stems.get(stem.as_str()));
+        let by_sound = sounds.iter().filter_map(|sound| self.sounds.get(sound.as_str()));
+        let candidates: BTreeSet<usize> = by_stem.chain(by_sound).flatten().copied().collect();
+        let mut lifts = Lifts::new();
+        for name in candidates.into_iter().filter_map(|at| self.names.get(at)) {
+            let lift = name.lift(&stems, &sounds).min(name.kind.most());
+            if lift > 1.0 {
+                for tools in name.kind.tools() {
+                    let most = lifts.entry(*tools).or_insert(lift);
+                    *most = most.max(lift);
+                }
+            }
+        }
+        lifts
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether nothing has a name.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the names themselves: logs carry no content.
+        write!(f, "Known({} names)", self.len())
+    }
+}
+
+impl Name {
+    fn lift(&self, stems: &HashSet<String>, sounds: &HashSet<String>) -> f32 {
+        let said = |word: &&Word| stems.contains(&*word.stem) || sounds.contains(&*word.sound);
+        let all: f32 = self.words.iter().map(|word| word.counts).sum();
+        let here: f32 = self.words.iter().filter(said).map(|word| word.counts).sum();
+        let whole = self.words.iter().all(|word| said(&word));
+        match (whole, here >= 1.0) {
+            (true, true) => WHOLE,
+            (false, true) if here >= ENOUGH * all => PART,
+            (true, false) => FAINT,
+            _ => 1.0,
+        }
+    }
+}
+
+/// The words that could name something.
+fn content(text: &str) -> impl Iterator<Item = String> {
+    words::split(text)
+        .into_iter()
+        .filter(|word| word.chars().count() > 2 && !words::is_stop_word(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{ctx, run, said};
+
+    fn usual() -> Arc<Usual> {
+        static USUAL: LazyLock<Arc<Usual>> = LazyLock::new(|| {
+            let docs: Vec<Doc> = crate::ALL.iter().map(Doc::from).collect();
+            Arc::new(Usual::of(&docs))
+        });
+        Arc::clone(&USUAL)
+    }
+
+    fn known(names: &[(Kind, &str)]) -> Known {
+        let mut known = Known {
+            usual: usual(),
+            ..Known::default()
+        };
+        names.iter().for_each(|(kind, name)| known.add(*kind, name));
+        known
+    }
+
+    #[test]
+    fn a_name_speaks_for_the_tools_of_its_kind() {
+        let known = known(&[
+            (Kind::Event, "Climbing with Tom"),
+            (Kind::Reminder, "Tax return"),
+            (Kind::Note, "Boiler pressure"),
+            (Kind::Contact, "Tom Whitfield"),
+        ]);
+        let check = |said: &str, expect: &[(&str, f32)]| {
+            let lifts: Vec<(&str, f32)> = known.lifts(said).into_iter().collect();
+            assert_eq!(lifts, expect, "{said}");
+        };
+        let tom = [("contacts.", LOOSELY), ("mail.", LOOSELY), ("messages.", LOOSELY)];
+        let with_tom: Vec<(&str, f32)> = [("calendar.", WHOLE)].into_iter().chain(tom).collect();
+        check("scrap the climbing with Tom", &with_tom);
+        check("scrap the climbing", &[("calendar.", PART)]);
+        // As a recogniser may write it.
+        check("tick of the tacks return", &[("reminders.", WHOLE)]);
+        check("what did the boiler say", &[("notes.", PART)]);
+        check("play some music", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn usual_words_and_values_say_little() {
+        let known = known(&[
+            (Kind::Event, "Meeting"),
+            (Kind::Event, "Monday 9:30"),
+            (Kind::Reminder, "Call the dentist about the reminder list"),
+        ]);
+        // "Meeting" stands in the tools' own examples; of the reminder no telling word was said.
+        assert_eq!(
+            known.lifts("when is the meeting"),
+            Lifts::from([("calendar.", FAINT)])
+        );
+        assert_eq!(known.lifts("what is on monday at 9:30"), Lifts::new());
+        assert_eq!(known.lifts("call mum"), Lifts::new());
+        assert_eq!(known.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_the_person_has_is_known_by_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let ctx = ctx(root.path());
+        for (tool, arguments) in [
+            (
+                "calendar.create_event",
+                json!({"title": "Zumba", "start": "tomorrow at five"}),
+            ),
+            ("reminders.create", json!({"title": "Defrost the freezer"})),
+            ("lists.add", json!({"items": ["chickpeas"], "list": "camping"})),
+            (
+                "timers.set",
+                json!({"duration": "ten minutes", "label": "sourdough"}),
+            ),
+            (
+                "alarms.set",
+                json!({"time": "six in the morning", "label": "rowing"}),
+            ),
+        ] {
+            said(run(tool, arguments, &ctx).await);
+        }
+        let known = Known::read(&ctx, usual());
+        for (words, tools, lift) in [
+            ("zumba is off", "calendar.", WHOLE),
+            ("the freezer is defrosted", "reminders.", WHOLE),
+            ("camping needs more", "lists.", WHOLE),
+            ("we have chickpeas", "lists.", LOOSELY),
+            ("how is the sourdough", "timers.", WHOLE),
+            ("no rowing tomorrow", "alarms.", WHOLE),
+        ] {
+            assert_eq!(known.lifts(words), Lifts::from([(tools, lift)]), "{words}");
+        }
+    }
+
+    #[test]
+    fn many_names_are_read_in_bounds() {
+        let long = "zebra ".repeat(10_000);
+        let known = known(&[
+            (Kind::File, &long),
+            (Kind::File, ""),
+            (Kind::File, "\u{0}\u{202e}"),
+        ]);
+        assert_eq!(known.lifts("the zebra"), Lifts::from([("files.", WHOLE)]));
+    }
+
+    proptest! {
+        #[test]
+        fn lifts_are_bounded_whatever_is_said(name in ".{0,80}", said in ".{0,200}") {
+            let known = known(&[(Kind::Event, &name), (Kind::App, &name)]);
+            for lift in known.lifts(&said).values() {
+                prop_assert!((1.0..=WHOLE).contains(lift));
+            }
+        }
+    }
+}
