@@ -6,9 +6,11 @@
 pub mod conversation;
 pub mod grammar;
 pub mod ground;
-pub mod rules;
-mod step;
+mod loading;
 mod offer;
+pub mod rules;
+mod settings;
+mod step;
 mod several;
 mod unsure;
 pub mod toolbox;
@@ -17,112 +19,18 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use prompts::{Message, Parsed, Piece, Placement, Renderer, Sections, words};
+use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
 use serde_json::Value;
 
 use conversation::{Conversation, Exchange};
 use rules::{Asked, Phase};
+pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step};
-use toolbox::{Loaded, Loading, Toolbox};
-use tools::discover::Match;
-
-/// The knobs, all from the config.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Which tools stay out of the prompt until discovered.
-    pub loading: Loading,
-    /// Where section 3 stands.
-    pub placement: Placement,
-    /// Whether catalogue rows carry summaries.
-    pub catalog_summaries: bool,
-    /// About how many tokens the catalogue may take.
-    pub catalog_tokens: Option<u32>,
-    /// Whether the person's words go through the index before the first step.
-    pub pre_discover: bool,
-    /// At most this many tools are loaded ahead.
-    pub top_k: usize,
-    /// How well the person's words must fit a tool before it is loaded ahead.
-    pub show_score: f32,
-    /// How well they must fit some tool before the model has to call one. Small models talk about tools instead of
-    /// calling them, and they cannot tell whether to act (DESIGN section 8): that is decided here, outside the model.
-    pub act_score: f32,
-    /// How well the parts of a sentence must fit tools for it to be taken as several requests.
-    pub split_score: f32,
-    /// How much the index counts beside the model when one of several tools must be called: the model's log-probability
-    /// of the name and this many times the logarithm of the index's score decide together.
-    pub rank_weight: f32,
-    /// Business calls a turn.
-    pub max_calls: usize,
-    /// Discover calls a turn.
-    pub max_discover: usize,
-    /// Where the answer after a successful call comes from.
-    pub answer: Answer,
-    /// What happens when no tool surely fits.
-    pub unsure: IfUnsure,
-}
-
-/// What happens when no tool surely fits what the person said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IfUnsure {
-    /// Tiro asks whether the likeliest tool is meant, or says that it cannot do that. Small models answer out of the
-    /// blue instead, or call what nobody asked for.
-    Ask,
-    /// The model decides.
-    Model,
-}
-
-/// Where the answer after a successful call comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The tool's own sentence, true by construction, and no second generation.
-    Tool,
-    /// The model words it, and may call another tool first.
-    Model,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            loading: Loading::default(),
-            placement: Placement::Tail,
-            catalog_summaries: false,
-            catalog_tokens: Some(CATALOG_TOKENS),
-            pre_discover: true,
-            top_k: 3,
-            show_score: tools::discover::SHOW_SCORE,
-            act_score: tools::discover::ACT_SCORE,
-            split_score: SPLIT_SCORE,
-            rank_weight: RANK_WEIGHT,
-            max_calls: 3,
-            max_discover: 3,
-            answer: Answer::Tool,
-            unsure: IfUnsure::Ask,
-        }
-    }
-}
+use toolbox::{Loaded, Toolbox};
 
 /// A call whose arguments do not fit, or that names no tool, may be repaired this often in a turn. More attempts
 /// of a small model only repeat the mistake while the person waits.
 const MAX_MISTAKES: usize = 2;
-
-/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
-/// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
-const NEAR_BEST: f32 = 0.25;
-
-/// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
-/// waste of a hundred tokens.
-const NEAR_CORE: f32 = 0.5;
-
-/// How much the index counts beside the model when one of several tools is called. Both are right more often than
-/// either alone, with the index counting double (DESIGN section 8); the model alone wavers between neighbours such as
-/// calendar.query and calendar.find_slots with the minute that the prompt names.
-const RANK_WEIGHT: f32 = 2.0;
-
-/// A sentence is cut only where both sides are as sure as this: a wrong cut does what nobody asked for.
-pub const SPLIT_SCORE: f32 = 0.4;
-
-/// Tokens of the catalogue: every tool of ours has its name in it, and its domain one line.
-pub const CATALOG_TOKENS: u32 = 225;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
@@ -430,61 +338,6 @@ impl Agent {
         }));
     }
 
-    /// Loads again what was loaded before this conversation.
-    fn take_up(&mut self) -> Vec<prompts::Card> {
-        let kept = std::mem::take(&mut self.kept);
-        let cards = self.load(kept.iter().map(|one| one.name.clone()).collect());
-        for one in kept {
-            if self.toolbox.is_loaded(&one.name) {
-                self.toolbox.used(&one.name, one.used);
-            } else if self.toolbox.forbids(Phase::Load, &one.name) {
-                // Not for this request.
-                self.kept.push(one);
-            }
-        }
-        cards
-    }
-
-    /// Takes schemas out of the messages that showed them.
-    fn unload(&mut self, gone: &[Loaded]) {
-        if !gone.is_empty() {
-            let names: Vec<&str> = gone.iter().map(|one| one.name.as_str()).collect();
-            tracing::debug!(?names, "unloaded");
-            self.talk.unload(&names);
-        }
-    }
-
-    /// Unloads what is over the budget.
-    fn make_room(&mut self) -> Vec<Loaded> {
-        let crowded = self.toolbox.make_room();
-        self.unload(&crowded);
-        crowded
-    }
-
-    /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
-    /// fits much worse than the best one only costs tokens.
-    fn pre_discover(&mut self, fit: Vec<Match>) -> Vec<prompts::Card> {
-        if !self.settings.loading.lazy || !self.settings.pre_discover {
-            return Vec::new();
-        }
-        let Some(best) = fit.first() else {
-            return Vec::new();
-        };
-        let near = if self.toolbox.is_core(&best.name) {
-            NEAR_CORE
-        } else {
-            NEAR_BEST
-        };
-        let enough = self.settings.show_score.max(best.score * near);
-        let near = fit
-            .into_iter()
-            .take(self.settings.top_k)
-            .filter(|hit| hit.score >= enough)
-            // What a match rests on are words that somebody said.
-            .inspect(|hit| tracing::debug!(tool = hit.name, score = hit.score, why = hit.why, "found ahead"));
-        self.load(near.map(|hit| hit.name).collect())
-    }
-
     fn generated(&mut self, text: &str) -> Step {
         self.found.searching = false;
         match self.renderer.dialect().parse(text) {
@@ -743,35 +596,6 @@ impl Agent {
         if untrusted {
             // Rules may hold only from now on.
             self.toolbox.taint(true);
-        }
-    }
-
-    /// Loads schemas. With placement `System` they stand in section 3, so the message that found them carries none.
-    fn load(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
-        let cards = self.toolbox.load(&names);
-        match self.settings.placement {
-            Placement::Tail => cards,
-            Placement::System => Vec::new(),
-        }
-    }
-
-    /// The same for what the model asked for.
-    fn load_later(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
-        let before = self.toolbox.loaded_tokens();
-        let cards = self.load(names);
-        self.found.later += self.toolbox.loaded_tokens().saturating_sub(before);
-        self.make_room();
-        cards
-    }
-
-    /// With placement `Tail` a schema lives in the message that found it: what no message shows is not loaded.
-    fn forget_unshown(&mut self) {
-        if self.settings.placement == Placement::Tail {
-            let gone = self.toolbox.keep_only(&self.talk.shown());
-            if self.toolbox.keeps() {
-                // The turn that showed them was taken back; the next one shows them again.
-                self.kept.extend(gone);
-            }
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use prompts::Placement;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::Index};
 
-use super::*;
+use super::{toolbox::Loading, *};
 
 mod loading;
 mod several;

@@ -1,5 +1,7 @@
 //! How long tools stay loaded, and what rules and health change.
 
+use tools::discover::Match;
+
 use super::*;
 use crate::agent::{
     rules::{Phase, Rule, Rules, When},

@@ -1,0 +1,100 @@
+//! Which schemas the conversation shows: loaded ahead, loaded because the model asked, loaded again, and taken out.
+
+use prompts::Placement;
+use tools::discover::Match;
+
+use super::{Agent, rules::Phase, toolbox::Loaded};
+
+/// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
+/// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
+const NEAR_BEST: f32 = 0.25;
+
+/// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
+/// waste of a hundred tokens.
+const NEAR_CORE: f32 = 0.5;
+
+impl Agent {
+    /// Loads again what was loaded before this conversation.
+    pub(super) fn take_up(&mut self) -> Vec<prompts::Card> {
+        let kept = std::mem::take(&mut self.kept);
+        let cards = self.load(kept.iter().map(|one| one.name.clone()).collect());
+        for one in kept {
+            if self.toolbox.is_loaded(&one.name) {
+                self.toolbox.used(&one.name, one.used);
+            } else if self.toolbox.forbids(Phase::Load, &one.name) {
+                // Not for this request.
+                self.kept.push(one);
+            }
+        }
+        cards
+    }
+
+    /// Takes schemas out of the messages that showed them.
+    pub(super) fn unload(&mut self, gone: &[Loaded]) {
+        if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().map(|one| one.name.as_str()).collect();
+            tracing::debug!(?names, "unloaded");
+            self.talk.unload(&names);
+        }
+    }
+
+    /// Unloads what is over the budget.
+    pub(super) fn make_room(&mut self) -> Vec<Loaded> {
+        let crowded = self.toolbox.make_room();
+        self.unload(&crowded);
+        crowded
+    }
+
+    /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
+    /// fits much worse than the best one only costs tokens.
+    pub(super) fn pre_discover(&mut self, fit: Vec<Match>) -> Vec<prompts::Card> {
+        if !self.settings.loading.lazy || !self.settings.pre_discover {
+            return Vec::new();
+        }
+        let Some(best) = fit.first() else {
+            return Vec::new();
+        };
+        let near = if self.toolbox.is_core(&best.name) {
+            NEAR_CORE
+        } else {
+            NEAR_BEST
+        };
+        let enough = self.settings.show_score.max(best.score * near);
+        let near = fit
+            .into_iter()
+            .take(self.settings.top_k)
+            .filter(|hit| hit.score >= enough)
+            // What a match rests on are words that somebody said.
+            .inspect(|hit| tracing::debug!(tool = hit.name, score = hit.score, why = hit.why, "found ahead"));
+        self.load(near.map(|hit| hit.name).collect())
+    }
+
+    /// Loads schemas. With placement `System` they stand in section 3, so the message that found them carries none.
+    pub(super) fn load(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
+        let cards = self.toolbox.load(&names);
+        match self.settings.placement {
+            Placement::Tail => cards,
+            Placement::System => Vec::new(),
+        }
+    }
+
+    /// The same for what the model asked for.
+    pub(super) fn load_later(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
+        let before = self.toolbox.loaded_tokens();
+        let cards = self.load(names);
+        self.found.later += self.toolbox.loaded_tokens().saturating_sub(before);
+        self.make_room();
+        cards
+    }
+
+    /// With placement `Tail` a schema lives in the message that found it: what no message shows is not loaded.
+    pub(super) fn forget_unshown(&mut self) {
+        if self.settings.placement == Placement::Tail {
+            let gone = self.toolbox.keep_only(&self.talk.shown());
+            if self.toolbox.keeps() {
+                // The turn that showed them was taken back; the next one shows them again.
+                self.kept.extend(gone);
+            }
+        }
+    }
+}
