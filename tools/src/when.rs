@@ -145,6 +145,8 @@ pub enum Hint {
     Future,
     /// When to put something down: as `Future`, and "to Wednesday" holds Wednesday.
     Schedule,
+    /// When to ring: as `Future`, and a bare hour of another day, or of every day, is the one in the morning from five on.
+    Wake,
     /// When something happened: the latest reading that is over wins.
     Past,
     /// Where to look: as `Schedule`, and edges are taken generously ("morning" begins at 05:00, "until Friday" holds Friday).
@@ -179,9 +181,65 @@ impl Resolved {
             dayless: false,
         }
     }
+
+    /// What is said instead of a moment that something has until now. A bare hour leaves it in the half of the day that it is
+    /// nearer to ("half past seven" for what is at six in the evening), except where that is over or would wake somebody; with
+    /// no day said it stays on its day.
+    pub fn instead_of(&self, before: &Zoned, now: &Zoned) -> When {
+        let day = |value: &When| match value {
+            _ if self.dayless => None,
+            When::DateTime { at, .. } | When::Range { start: Some(at), .. } => Some(at.date()),
+            _ => None,
+        };
+        let others = self.alternatives.iter();
+        std::iter::once(&self.value)
+            .chain(others.filter(|other| day(other) == day(&self.value)))
+            .filter_map(|value| {
+                let value = if self.dayless {
+                    value.on(before.date(), now.time_zone())?
+                } else {
+                    value.clone()
+                };
+                let (When::DateTime { at: start, .. }
+                | When::Range {
+                    start: Some(start), ..
+                }) = &value
+                else {
+                    return None;
+                };
+                let over = start < now && start.date() == now.date();
+                let wakes = start.hour() < 7 && before.hour() >= 7;
+                let away = start.time().duration_until(before.time()).abs();
+                Some(((over, wakes, away), value))
+            })
+            .min_by_key(|(order, _)| *order)
+            .map_or_else(|| self.value.clone(), |(_, value)| value)
+    }
 }
 
 impl When {
+    /// A time of day, or from one to another, on a day.
+    fn on(&self, date: Date, zone: &TimeZone) -> Option<When> {
+        match self {
+            When::Time(time) => {
+                let (at, shift) = in_zone(date.to_datetime(*time), zone)?;
+                Some(When::DateTime { at, shift })
+            }
+            When::Range {
+                start: Some(start),
+                end: Some(end),
+            } => {
+                let by = start.date().until(date).ok()?;
+                let moved = |at: &Zoned| in_zone(at.datetime().checked_add(by).ok()?, zone);
+                Some(When::Range {
+                    start: Some(moved(start)?.0),
+                    end: Some(moved(end)?.0),
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// The stretch of time that this covers in the zone of `now`: a day is a day long, a moment is empty, a bare time
     /// is its next occurrence, a duration begins now, of what comes back it is the first.
     pub fn stretch(&self, now: &Zoned) -> Option<(Option<Zoned>, Option<Zoned>)> {

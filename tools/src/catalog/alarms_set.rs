@@ -153,7 +153,7 @@ fn resolve(args: &Args, now: &Zoned) -> Result<(NewAlarm, Option<Shift>), ToolEr
 fn value(args: &Args, now: &Zoned) -> Result<when::Resolved, ToolError> {
     let time = args.time.trim();
     let repeat = args.repeat.as_deref().map_or("", str::trim);
-    let said = |text: &str| when::resolve(text, now, Hint::Future);
+    let said = |text: &str| when::resolve(text, now, Hint::Wake);
     let simple = said(time).map_err(|e| ToolError::tell(format!("{e} Say it as in seven am.")))?;
     let once = ["", "none", "no", "never", "once"].contains(&repeat.to_lowercase().as_str());
     if once || matches!(simple.value, When::Recurrence { .. }) {
@@ -205,6 +205,18 @@ mod tests {
             (
                 json!({"time": "every weekday at seven am"}),
                 "I set an alarm for 07:00 on weekdays, first tomorrow.",
+            ),
+            (
+                json!({"time": "six tomorrow"}),
+                "I set an alarm for tomorrow at 06:00.",
+            ),
+            (
+                json!({"time": "half five", "repeat": "every weekday"}),
+                "I set an alarm for 05:30 on weekdays, first tomorrow.",
+            ),
+            (
+                json!({"time": "tomorrow at six pm"}),
+                "I set an alarm for tomorrow at 18:00.",
             ),
             (
                 json!({"time": "seven am", "repeat": "weekdays"}),

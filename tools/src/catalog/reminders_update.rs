@@ -52,7 +52,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let todos = todos::open(&ctx.dirs.reminders, None, &ctx.now)?;
         let todo = todos::choose(&args.title, &todos, &ctx.now)?;
-        let change = resolve(args, ctx)?;
+        let change = resolve(args, todo, ctx)?;
         let now = todos::described(todo, &ctx.now);
         Ok(format!("Change {now}: {}.", described(todo, &change, ctx)))
     }
@@ -66,7 +66,7 @@ impl Tool for This {
 fn update(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     let todos = todos::open(&ctx.dirs.reminders, None, &ctx.now)?;
     let todo = todos::choose(&args.title, &todos, &ctx.now)?;
-    let change = resolve(args, ctx)?;
+    let change = resolve(args, todo, ctx)?;
     todos::update(&ctx.step, todo, &change, &ctx.now)?;
     let title = plain::one_line(change.title.as_deref().unwrap_or(&todo.title), 80);
     Ok(Output::new(
@@ -75,7 +75,7 @@ fn update(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
     ))
 }
 
-fn resolve(args: &Args, ctx: &Ctx) -> Result<Change, ToolError> {
+fn resolve(args: &Args, todo: &Todo, ctx: &Ctx) -> Result<Change, ToolError> {
     let said = |text: &Option<String>| {
         text.as_deref()
             .map(str::trim)
@@ -86,7 +86,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<Change, ToolError> {
         Some(due) if ["none", "never", "no time", "nothing"].contains(&due.to_lowercase().as_str()) => {
             Some(Timing::default())
         }
-        Some(due) => Some(todos::timing(&due, &ctx.now)?),
+        Some(due) => Some(todos::timing_instead(&due, todo.due.as_ref(), &ctx.now)?),
         None => None,
     };
     let list = match said(&args.list) {
@@ -167,6 +167,32 @@ mod tests {
                 json!({"title": "mum", "due": "friday at six pm"}),
                 "I changed it: Call mum, on Friday 27 November at 18:00.",
                 "Call mum on Friday 27 November at 18:00",
+            ),
+            // A time alone is one on the day that it is for, near the time that it has.
+            (
+                json!({"title": "mum", "due": "six"}),
+                "I changed it: Call mum, tomorrow at 18:00.",
+                "Call mum tomorrow at 18:00",
+            ),
+            (
+                json!({"title": "pills", "due": "nine"}),
+                "I changed it: Pills, today at 21:00.",
+                "Pills today at 21:00",
+            ),
+            (
+                json!({"title": "pills", "due": "eleven"}),
+                "I changed it: Pills, today at 11:00.",
+                "Pills today at 11:00",
+            ),
+            (
+                json!({"title": "mum", "due": "end of the month"}),
+                "I changed it: Call mum, on Monday 30 November.",
+                "Call mum on Monday 30 November",
+            ),
+            (
+                json!({"title": "mum", "due": "a fortnight today"}),
+                "I changed it: Call mum, on Monday 7 December.",
+                "Call mum on Monday 7 December",
             ),
             (
                 json!({"title": "call mum", "new_title": "Call dad", "priority": "high"}),

@@ -91,11 +91,43 @@ pub fn document(component: Component) -> Document {
 /// # Errors
 /// `Tell`: it is no time, or it is over.
 pub fn timing(said: &str, now: &Zoned) -> Result<Timing, ToolError> {
-    let resolved = when::resolve(said, now, Hint::Future)
-        .map_err(|e| ToolError::tell(format!("{e} Say it as in tomorrow at five.")))?;
+    timed(&resolved(said, now)?.value, now)
+}
+
+/// What a person said instead of when it is due until now: a time of day alone is on the day that it is due.
+///
+/// # Errors
+/// As `timing`.
+pub fn timing_instead(said: &str, due: Option<&Due>, now: &Zoned) -> Result<Timing, ToolError> {
+    let resolved = resolved(said, now)?;
+    let before = match due {
+        Some(Due::At(at)) => Some(at.with_time_zone(now.time_zone().clone())),
+        // Of a whole day it is the hours around noon that are likely.
+        Some(Due::Day(date)) => when::in_zone(date.at(12, 0, 0, 0), now.time_zone()).map(|(at, _)| at),
+        None => None,
+    };
+    let time_only = matches!(resolved.value, When::Time(_));
+    let value = match before {
+        Some(before) if before.date() >= now.date() => resolved.instead_of(&before, now),
+        _ => resolved.value.clone(),
+    };
+    match value {
+        When::DateTime { at, .. } if time_only && at < *now => timed(&When::Time(at.time()), now),
+        value => timed(&value, now),
+    }
+    .map(|timing| Timing { time_only, ..timing })
+}
+
+/// As to-dos are put down: what is said of the end of a month is its last day.
+fn resolved(said: &str, now: &Zoned) -> Result<when::Resolved, ToolError> {
+    when::resolve(said, now, Hint::Schedule)
+        .map_err(|e| ToolError::tell(format!("{e} Say it as in tomorrow at five.")))
+}
+
+fn timed(value: &When, now: &Zoned) -> Result<Timing, ToolError> {
     let outside = || ToolError::tell("That is outside the calendar.");
     let mut rrule = None;
-    let due = match &resolved.value {
+    let due = match value {
         When::Date(date) => Due::Day(*date),
         When::Recurrence {
             rrule: rule,
@@ -132,14 +164,16 @@ pub fn timing(said: &str, now: &Zoned) -> Result<Timing, ToolError> {
     Ok(Timing {
         due: Some(due),
         rrule,
-        time_only: matches!(resolved.value, When::Time(_)),
+        time_only: matches!(value, When::Time(_)),
     })
 }
 
 /// A stretch as something to be due: days that are to come by their first, those that have begun by their last; of a
 /// part of a day its beginning, or its end when it has begun.
 fn within(start: &Zoned, end: &Zoned, now: &Zoned) -> Due {
-    match (is_midnight(start) && is_midnight(end), start > now) {
+    // "Later this week" begins now and is still of days.
+    let days = is_midnight(end) && (is_midnight(start) || start.date() < last_day(end));
+    match (days, start > now) {
         (true, true) => Due::Day(start.date()),
         (true, false) => Due::Day(last_day(end)),
         (false, true) => Due::At(start.clone()),

@@ -39,14 +39,14 @@ pub fn days(day: &Day, env: &Env) -> Option<Vec<Date>> {
             month,
             day,
         } => numbered(*rel, *weekday, *year, *month, *day, env),
-        Day::NthWeekday { nth, weekday, within } => periods(within, env)?
-            .into_iter()
-            .filter_map(|stretch| nth_from(stretch, *nth, |d| d.weekday() == *weekday))
-            .collect(),
-        Day::NthOf { nth, within } => periods(within, env)?
-            .into_iter()
-            .filter_map(|stretch| nth_from(stretch, *nth, |_| true))
-            .collect(),
+        Day::NthWeekday { nth, weekday, within } => {
+            let pick = |stretch| nth_from(stretch, *nth, |d| d.weekday() == *weekday);
+            pieces(within, env, pick, |date| *date < today)?
+        }
+        Day::NthOf { nth, within } => {
+            let pick = |stretch| nth_from(stretch, *nth, |_| true);
+            pieces(within, env, pick, |date| *date < today)?
+        }
         Day::Holiday {
             holiday,
             rel,
@@ -163,15 +163,54 @@ pub fn periods(period: &Period, env: &Env) -> Option<Vec<Stretch>> {
             unit,
             count,
             within,
-        } => periods(within, env)?
-            .into_iter()
-            .filter_map(|stretch| nth_units(stretch, *nth, *unit, *count))
-            .collect(),
-        Period::Edge { edge, of } => periods(of, env)?
-            .into_iter()
-            .filter_map(|stretch| piece(*edge, stretch, today))
-            .collect(),
+        } => {
+            let pick = |stretch| nth_units(stretch, *nth, *unit, *count);
+            pieces(within, env, pick, |stretch| stretch.1 <= today)?
+        }
+        Period::Edge { edge, of } => {
+            // "earlier in the week" is over by its nature.
+            let over = |stretch: &Stretch| !matches!(edge, Edge::Earlier | Edge::Later) && stretch.1 <= today;
+            pieces(of, env, |stretch| piece(*edge, stretch, today), over)?
+        }
     })
+}
+
+/// Pieces of a period. Where all are over, those of the next one come before them if it was not said which is meant: the
+/// beginning of the month, on its last day, is that of the next.
+fn pieces<T>(
+    within: &Period,
+    env: &Env,
+    pick: impl Fn(Stretch) -> Option<T>,
+    over: impl Fn(&T) -> bool,
+) -> Option<Vec<T>> {
+    let mut found: Vec<T> = periods(within, env)?.into_iter().filter_map(&pick).collect();
+    if let Period::Unit { rel: Rel::Open, unit } = within
+        && env.hint != Hint::Past
+        && found.iter().all(over)
+        && let Some(next) = unit_of(Rel::Next, *unit, env.today()).and_then(pick)
+    {
+        found.insert(0, next);
+    }
+    Some(found)
+}
+
+/// The day on which a period begins or ends, for who puts something down then: "the end of the month" is its last day, of
+/// the week the last one that people work on, while that is to come. Nothing for other periods.
+pub fn edge_days(period: &Period, env: &Env) -> Option<Vec<Date>> {
+    let Period::Edge { edge, of } = period else {
+        return None;
+    };
+    let today = env.today();
+    let pick = |(start, end): Stretch| match edge {
+        Edge::Start => Some(start),
+        Edge::End => {
+            let friday = plus_days(start, 4).filter(|d| plus_days(start, 7) == Some(end) && *d >= today);
+            friday.or(end.yesterday().ok())
+        }
+        Edge::Middle | Edge::Earlier | Edge::Later => None,
+    };
+    let days = pieces(of, env, pick, |date| *date < today)?;
+    (!days.is_empty()).then_some(days)
 }
 
 /// A holiday's days: by each rule the nearest ahead and behind.
@@ -268,7 +307,7 @@ fn weekdays(rel: Option<Rel>, weekday: Weekday, env: &Env) -> Option<Vec<Date>> 
     Some(match rel {
         None if env.hint == Hint::Past => vec![past, coming],
         None => vec![coming, past],
-        Some(Rel::This) => vec![in_week(0)?],
+        Some(Rel::This | Rel::Open) => vec![in_week(0)?],
         // "next friday" is heard both ways; the one of next week is the reading of Recognizers-Text.
         Some(Rel::Next) => vec![in_week(1)?, later],
         Some(Rel::Last) => vec![in_week(-1)?, past],
@@ -304,7 +343,7 @@ fn numbered(
         .filter_map(|by| step(-by))
         .find(|d| fits(d) && *d < today);
     let order = match rel {
-        Some(Rel::This) => return step(0).into_iter().filter(fits).collect(),
+        Some(Rel::This | Rel::Open) => return step(0).into_iter().filter(fits).collect(),
         Some(Rel::Next | Rel::Coming) => [ahead.filter(|d| *d > today), None],
         Some(Rel::Last | Rel::Past) => [behind, None],
         None if env.hint == Hint::Past => [behind, ahead],
@@ -326,7 +365,7 @@ fn months(rel: Option<Rel>, month: i8, year: Option<Year>, env: &Env) -> Option<
     let ahead = if month >= today.month() { this } else { this + 1 };
     let behind = if month < today.month() { this } else { this - 1 };
     Some(match rel {
-        Some(Rel::This) => vec![of(this)?],
+        Some(Rel::This | Rel::Open) => vec![of(this)?],
         Some(Rel::Next | Rel::Coming) if month == today.month() => vec![of(this + 1)?],
         Some(Rel::Next | Rel::Coming) => vec![of(ahead)?],
         Some(Rel::Last | Rel::Past) => vec![of(behind)?],
@@ -338,7 +377,7 @@ fn months(rel: Option<Rel>, month: i8, year: Option<Year>, env: &Env) -> Option<
 /// "this week", "next quarter": weeks begin on Monday (ISO 8601), a fortnight with this week.
 fn unit_of(rel: Rel, unit: Unit, today: Date) -> Option<Stretch> {
     let by: i64 = match rel {
-        Rel::This => 0,
+        Rel::This | Rel::Open => 0,
         Rel::Next | Rel::Coming => 1,
         Rel::Last | Rel::Past => -1,
     };
@@ -474,7 +513,7 @@ fn years(first: i16, count: i16) -> Option<Stretch> {
 fn year_of(year: Year, today: Date) -> i16 {
     match year {
         Year::Number(year) => year,
-        Year::Rel(Rel::This) => today.year(),
+        Year::Rel(Rel::This | Rel::Open) => today.year(),
         Year::Rel(Rel::Next | Rel::Coming) => today.year() + 1,
         Year::Rel(Rel::Last | Rel::Past) => today.year() - 1,
     }

@@ -35,6 +35,11 @@ impl Clock {
         Some(self.at_half(pm))
     }
 
+    /// With the hour as it stands: counted from 0 to 24.
+    fn as_written(self) -> Clock {
+        Clock { fixed: true, ..self }
+    }
+
     /// The reading in that half of the day.
     pub fn at_half(self, pm: bool) -> Clock {
         Clock {
@@ -67,6 +72,7 @@ pub fn clear(c: &mut Cursor) -> Option<Clock> {
         .or_else(|| c.attempt(|c| relative(c, false)))
         .or_else(|| c.attempt(digits))
         .or_else(|| c.attempt(oclock))
+        .or_else(|| c.attempt(|c| of_24_hours(c, 1000)))
 }
 
 /// A time where one is expected, after "at": also "five to seven", "nine thirty", "6.45", "five".
@@ -75,6 +81,7 @@ pub fn expected(c: &mut Cursor) -> Option<Clock> {
         .or_else(|| c.attempt(|c| relative(c, true)))
         .or_else(|| c.attempt(digits))
         .or_else(|| c.attempt(oclock))
+        .or_else(|| c.attempt(|c| of_24_hours(c, 100)))
         .or_else(|| c.attempt(dotted))
         .or_else(|| spaced(c))
         .or_else(|| c.attempt(compact))
@@ -91,14 +98,35 @@ pub fn spaced(c: &mut Cursor) -> Option<Clock> {
         let minute =
             c.number(|n| !n.ordinal && n.value < 60 && (n.digits == 2 || (n.digits == 0 && n.value >= 10)))?;
         let clock = Clock::new(hour.value, minute.value, 0)?;
+        if c.eat(HOURS) {
+            return Some(clock.as_written());
+        }
         meridiem(c, clock)
     })
 }
 
-/// "0730".
+/// "0730", "1600"; nobody writes a zero before the hour who counts only to twelve.
 pub fn compact(c: &mut Cursor) -> Option<Clock> {
     let number = c.number(|n| !n.ordinal && n.digits == 4)?;
-    Clock::new(number.value / 100, number.value % 100, 0)
+    let clock = Clock::new(number.value / 100, number.value % 100, 0)?;
+    Some(if number.value < 1000 {
+        clock.as_written()
+    } else {
+        clock
+    })
+}
+
+/// What follows a time of day that is counted from 0 to 24.
+const HOURS: &[&str] = &["hours", "hrs"];
+
+/// "1600 hours", "oh eight hundred hours", "sixteen hundred hours"; in words from `least` on, since "a hundred hours" is a
+/// length.
+fn of_24_hours(c: &mut Cursor, least: u32) -> Option<Clock> {
+    let number = c.number(|n| {
+        !n.ordinal && (n.digits == 4 || (n.digits == 0 && n.value >= least && n.value % 100 == 0))
+    })?;
+    c.eat(HOURS).then_some(())?;
+    Some(Clock::new(number.value / 100, number.value % 100, 0)?.as_written())
 }
 
 fn named(c: &mut Cursor) -> Option<Clock> {
@@ -134,7 +162,7 @@ fn relative(c: &mut Cursor, sure: bool) -> Option<Clock> {
         }
     };
     let before = match () {
-        () if c.eat(&["past", "after"]) => false,
+        () if c.eat(&["past", "after", "passed"]) => false,
         () if c.eat(&["to", "before", "of", "til", "until"]) => {
             if !clear && !sure {
                 return None;
@@ -173,6 +201,9 @@ fn digits(c: &mut Cursor) -> Option<Clock> {
             c.number(|n| n.digits == 2)
         });
         let clock = Clock::new(hour.value, minute.value, second.map_or(0, |s| s.value))?;
+        if c.eat(HOURS) {
+            return Some(clock.as_written());
+        }
         c.eat(&["o'clock"]);
         return meridiem(c, clock);
     }
@@ -201,11 +232,13 @@ fn oclock(c: &mut Cursor) -> Option<Clock> {
     meridiem(c, Clock::new(hour.value, 0, 0)?)
 }
 
-fn dotted(c: &mut Cursor) -> Option<Clock> {
+/// "6.45", "16.30 hours".
+pub fn dotted(c: &mut Cursor) -> Option<Clock> {
     let hour = c.number(|n| !n.ordinal && matches!(n.digits, 1 | 2))?;
     c.sign(&['.'])?;
     let minute = c.number(|n| n.digits == 2)?;
-    Clock::new(hour.value, minute.value, 0)
+    let clock = Clock::new(hour.value, minute.value, 0)?;
+    Some(if c.eat(HOURS) { clock.as_written() } else { clock })
 }
 
 fn bare(c: &mut Cursor) -> Option<Clock> {

@@ -1,12 +1,13 @@
 //! Days: "tomorrow", "next tuesday", "the 3rd of may", "5/3", "the last friday of march".
 
 use super::{
+    amount::Amount,
     cursor::Cursor,
-    expr::{Day, Year},
+    expr::{Day, Direction, Period, Year},
     holidays,
     lexer::{Number, Token},
     periods,
-    words::{self, Part, Rel},
+    words::{self, Part, Rel, Unit},
 };
 
 /// A day by any name but its place in a period.
@@ -19,20 +20,27 @@ pub fn day(c: &mut Cursor) -> Option<Day> {
         .or_else(|| c.attempt(day_of_month))
 }
 
-/// "the last friday of march", "the 15th day of june".
+/// "the last friday of march", "the 15th day of june", "the first of next month".
 pub fn nth(c: &mut Cursor) -> Option<(Day, Option<Part>)> {
     c.eat(&["on"]);
     c.eat(&["the"]);
     let nth = place(c)?;
     let weekday = c.word(words::weekday);
-    if weekday.is_none() {
-        c.eat(&["day"]).then_some(())?;
-    }
+    let named = weekday.is_some() || c.eat(&["day"]);
     // "the first monday evening of next month".
     let part = c.word(words::part);
     c.eat(&["of", "in"]).then_some(())?;
     c.eat(&["the"]);
     let within = Box::new(c.attempt(periods::edgeless)?);
+    // Nothing else is counted by its days alone: "the first of next month", "the last of the year".
+    let by_days = matches!(
+        *within,
+        Period::Unit {
+            unit: Unit::Month | Unit::Quarter | Unit::Year,
+            ..
+        }
+    );
+    (named || by_days).then_some(())?;
     let day = match weekday {
         Some(weekday) => Day::NthWeekday { nth, weekday, within },
         None => Day::NthOf { nth, within },
@@ -87,14 +95,14 @@ fn near(c: &mut Cursor) -> Option<Day> {
         })
     });
     if let Some(shift) = shift {
-        return Some(Day::Shift(shift));
+        return Some(weeks_on(c, Day::Shift(shift)));
     }
     let rel = c.word(words::relation);
     c.eat(&["day"]).then_some(())?;
     match rel {
         Some(Rel::Next | Rel::Coming) => return Some(Day::Shift(1)),
         Some(Rel::Last | Rel::Past) => return Some(Day::Shift(-1)),
-        Some(Rel::This) => return Some(Day::Shift(0)),
+        Some(Rel::This | Rel::Open) => return Some(Day::Shift(0)),
         None => {}
     }
     let step = c.word(|w| match w {
@@ -108,11 +116,11 @@ fn near(c: &mut Cursor) -> Option<Day> {
     Some(match c.attempt(day) {
         Some(Day::Shift(shift)) => Day::Shift(shift + step),
         Some(other) => Day::Away {
-            amount: super::amount::Amount::of(1.0, words::Unit::Day),
+            amount: Amount::of(1.0, Unit::Day),
             direction: if step > 0 {
-                super::expr::Direction::Ahead
+                Direction::Ahead
             } else {
-                super::expr::Direction::Back
+                Direction::Back
             },
             from: Box::new(other),
         },
@@ -148,8 +156,53 @@ fn weekday(c: &mut Cursor) -> Option<Day> {
             month: None,
             day: day_number(number)?,
         }),
-        None => Some(Day::Weekday { rel, weekday }),
+        None if matches!(rel, Some(Rel::Last | Rel::Past)) => Some(Day::Weekday { rel, weekday }),
+        None => Some(weeks_on(c, Day::Weekday { rel, weekday })),
     }
+}
+
+/// "monday week", "tomorrow fortnight": so long after the day before it.
+fn weeks_on(c: &mut Cursor, day: Day) -> Day {
+    let unit = c.attempt(|c| {
+        let unit = c.word(|w| match w {
+            "week" => Some(Unit::Week),
+            "fortnight" => Some(Unit::Fortnight),
+            _ => None,
+        })?;
+        // "monday, week 31", "friday of the week of may 4".
+        let named = c
+            .clone()
+            .eat(&["of", "number", "beginning", "commencing", "starting", "from"])
+            || c.clone().number(|_| true).is_some();
+        (!named).then_some(unit)
+    });
+    match unit {
+        Some(unit) => Day::Away {
+            amount: Amount::of(1.0, unit),
+            direction: Direction::Ahead,
+            from: Box::new(day),
+        },
+        None => day,
+    }
+}
+
+/// What an amount of weeks, months or years is counted from that stands before it: "a week on monday", "a fortnight today",
+/// "a year tomorrow".
+pub fn counted_from(c: &mut Cursor, amount: &Amount) -> Option<Day> {
+    let weeks = amount.days % 7.0 == 0.0;
+    (amount.whole_days() && weeks).then_some(())?;
+    if let Some(shift) = c.word(|w| match w {
+        "today" => Some(0),
+        "tomorrow" => Some(1),
+        _ => None,
+    }) {
+        return Some(Day::Shift(shift));
+    }
+    (amount.months == 0.0 && amount.years == 0.0).then_some(())?;
+    c.eat(&["on"]);
+    let rel = c.word(words::relation);
+    let weekday = c.word(words::weekday)?;
+    (!matches!(rel, Some(Rel::Last | Rel::Past))).then_some(Day::Weekday { rel, weekday })
 }
 
 /// A date with its month.
@@ -249,6 +302,8 @@ fn signed(c: &mut Cursor) -> Option<Ymd> {
         }
         (N(d), Month(m), None) if !full(&d) => (None, m, day_number(d)?),
         (Month(m), N(d), None) if !full(&d) => (None, m, day_number(d)?),
+        // "10.30" and "16.30" are times of day: who writes dates with dots begins with the day.
+        (N(a), N(b), None) if sign == '.' && a.value <= 24 && b.value > 12 && b.digits == 2 => return None,
         // "11-4" is from eleven to four.
         (N(a), N(b), None) if sign != '-' && !full(&a) && !full(&b) => {
             let (month, day) = month_day(a, b)?;

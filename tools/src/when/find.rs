@@ -7,6 +7,7 @@ use super::{
     expr::{Expr, Parts},
     grammar,
     lexer::{self, Token},
+    words as vocabulary,
 };
 
 /// More words of a sentence are not looked at.
@@ -78,8 +79,19 @@ pub fn mentions(sentence: &str) -> Vec<&str> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < words.len() {
         let ends = (at + 1..=words.len().min(at + LONGEST)).rev();
+        // "2000 hours" and "the 23rd week" are no year and no day.
+        let word = |at: usize| {
+            words
+                .get(at)
+                .map(|place| trimmed(&sentence[place.clone()]).to_lowercase())
+        };
+        let counts = |place: &Range<usize>| {
+            word(place.end).is_some_and(|next| vocabulary::unit(&next).is_some())
+                && word(place.end - 1).is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()))
+        };
         let longest = ends
             .map(|end| at..end)
+            .filter(|place| !counts(place))
             .find_map(|place| Some((time(text(&place))?, place)));
         let Some((time_said, mut place)) = longest else {
             at += 1;
@@ -150,7 +162,10 @@ fn time(words: &str) -> Option<Expr> {
         return None;
     }
     let tokens = lexer::tokens(words)?;
-    if !tokens.iter().any(tells) {
+    if tokens.iter().any(says_how_often)
+        || !(tokens.iter().any(tells) || names_a_day(&tokens))
+        || is_any_number(&tokens)
+    {
         return None;
     }
     grammar::parse(&tokens, Hint::Search).filter(|time| match time {
@@ -173,6 +188,48 @@ fn tells(token: &Token) -> bool {
         Token::Number(number) => !number.ordinal || number.value > 3,
         Token::Sign(_) => false,
     }
+}
+
+/// "The first of the month", whose words tell a time only together.
+fn names_a_day(tokens: &[Token]) -> bool {
+    let word =
+        |token: &Token, any: &[&str]| matches!(token, Token::Word(word) if any.contains(&word.as_str()));
+    tokens.windows(4).any(|four| {
+        matches!(four[0], Token::Number(number) if number.ordinal)
+            && word(&four[1], &["of"])
+            && word(&four[2], &["the"])
+            && word(&four[3], &["month", "year"])
+    })
+}
+
+/// "16.30" is also a price, and "1600 hours" a length: alone, or with no more than "in" or "for" beside it, neither is a
+/// time in a sentence.
+fn is_any_number(tokens: &[Token]) -> bool {
+    let idle = |token: &Token| matches!(token, Token::Word(word) if vocabulary::filler(word) && word != "at");
+    let first = tokens
+        .iter()
+        .position(|token| !idle(token))
+        .unwrap_or(tokens.len());
+    let last = tokens
+        .iter()
+        .rposition(|token| !idle(token))
+        .map_or(first, |at| at + 1);
+    match &tokens[first..last] {
+        [Token::Number(_), Token::Sign('.'), Token::Number(_)] => true,
+        [Token::Number(_), Token::Word(unit)] => matches!(unit.as_str(), "hours" | "hrs"),
+        _ => false,
+    }
+}
+
+/// Whether what has this word comes back; the weekdays in "on mondays" may also be one.
+fn says_how_often(token: &Token) -> bool {
+    let Token::Word(word) = token else {
+        return false;
+    };
+    matches!(
+        word.as_str(),
+        "every" | "each" | "alternate" | "once" | "weekdays" | "workdays"
+    ) || vocabulary::adverb(word).is_some()
 }
 
 /// Whether this says when, and not only how long.
@@ -204,6 +261,19 @@ mod tests {
         check("what is on the 23rd", &["23rd"]);
         check("is there anything at six pm", &["six pm"]);
         check("and in March 2027?", &["March 2027"]);
+        check("what's on a week on Monday", &["a week on Monday"]);
+        check("is there anything Monday week?", &["Monday week"]);
+        check("am I free a fortnight today", &["a fortnight today"]);
+        check(
+            "what day is a hundred days from now",
+            &["a hundred days from now"],
+        );
+        check("what is on the first of the month", &["first of the month"]);
+        check("anything on at the end of the month?", &["end of the month"]);
+        check("is anything on at 1600 hours", &["at 1600"]);
+        check("what do I have tomorrow 16.30", &["tomorrow 16.30"]);
+        check("am i busy to morrow", &["to morrow"]);
+        check("a meeting with tom on monday at for pm", &["monday at for pm"]);
     }
 
     #[test]
@@ -219,6 +289,15 @@ mod tests {
             "where is the team lunch",
             "what is on my calendar",
             "ünïcode … “quotes” \u{202e}",
+            "it cost 16.30 in the shop",
+            "I worked 1600 hours for them",
+            "the flight took 2027 minutes",
+            "install version 2.45",
+            "a hundred people came",
+            "what are you here for am I late",
+            "change the mode to pm",
+            "a week of it",
+            "the first of the two",
         ] {
             check(sentence, &[]);
         }
@@ -232,6 +311,16 @@ mod tests {
         let marks = "day?after?".repeat(1_600) + "monday";
         for hostile in [dashes.clone(), marks, format!("{}{dashes}", "the ".repeat(30))] {
             check(&hostile, &[]);
+        }
+        for words in [
+            "every 9 to ",
+            "a hundred ",
+            "at for pm ",
+            "16.30 ",
+            "first of the month ",
+            "monday week ",
+        ] {
+            let _ = mentions(&words.repeat(200));
         }
         // Without the bound it is minutes.
         assert!(before.elapsed() < std::time::Duration::from_secs(20));

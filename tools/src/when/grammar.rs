@@ -263,6 +263,14 @@ fn piece(c: &mut Cursor, parts: &mut Parts) -> Option<()> {
     }) {
         return put(&mut parts.clock, clock);
     }
+    if let Some(clock) = c.attempt(|c| {
+        let clock = clock::dotted(c)?;
+        // "2.30 weeks" and the number of a version are none.
+        let more = c.clone().unit().is_some() || c.clone().sign(&['.']).is_some();
+        (!more).then_some(clock)
+    }) {
+        return put(&mut parts.clock, clock);
+    }
     if let Some(number) = c.number(|n| !n.ordinal && n.value <= 31) {
         return put(&mut parts.bare, number.value);
     }
@@ -461,7 +469,7 @@ fn bound(c: &mut Cursor) -> Option<Bound> {
     })
 }
 
-/// "in 20 minutes", "3 weeks from tomorrow", "two days before yesterday", "an hour ago".
+/// "in 20 minutes", "3 weeks from tomorrow", "a week on monday", "two days before yesterday", "an hour ago".
 fn away(c: &mut Cursor) -> Option<(Amount, Direction, Option<Day>)> {
     let ahead = c.attempt(|c| {
         c.eat(&["in"]).then_some(())?;
@@ -481,6 +489,9 @@ fn away(c: &mut Cursor) -> Option<(Amount, Direction, Option<Day>)> {
     }
     if c.eat(&["ago", "earlier", "back"]) {
         return Some((amount, Direction::Back, None));
+    }
+    if let Some(from) = c.attempt(|c| days::counted_from(c, &amount)) {
+        return Some((amount, Direction::Ahead, Some(from)));
     }
     let direction = c.word(|w| match w {
         "from" | "after" | "past" => Some(Direction::Ahead),
@@ -519,7 +530,7 @@ fn part_of_day(c: &mut Cursor) -> Option<(Option<i32>, Part)> {
     let rel = c.word(words::relation);
     let part = c.word(words::part)?;
     let shift = rel.map(|rel| match rel {
-        Rel::This => 0,
+        Rel::This | Rel::Open => 0,
         Rel::Next | Rel::Coming => 1,
         Rel::Last | Rel::Past => -1,
     });

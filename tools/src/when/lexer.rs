@@ -29,7 +29,9 @@ pub struct Number {
 /// Splits a text. `None` when it holds what no time has: other signs or letters, or too large a number.
 pub fn tokens(text: &str) -> Option<Vec<Token>> {
     let pieces = join_numbers(split(text)?);
-    Some(join_words(pieces))
+    let mut tokens = join_words(pieces);
+    hear_numbers(&mut tokens);
+    Some(tokens)
 }
 
 fn split(text: &str) -> Option<Vec<Token>> {
@@ -109,7 +111,8 @@ fn push_word(out: &mut Vec<Token>, word: String, glued: bool) {
     out.push(Token::Word(word));
 }
 
-/// Number words to numbers: "twenty five", "two thousand and five", "nineteen hundred ninety three", "oh five".
+/// Number words to numbers: "twenty five", "two thousand and five", "nineteen hundred ninety three", "a hundred", "oh five",
+/// "oh eight hundred".
 fn join_numbers(tokens: Vec<Token>) -> Vec<Token> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut at = 0;
@@ -130,18 +133,26 @@ fn spoken(tokens: &[Token]) -> Option<(Number, usize)> {
         Some(Token::Word(word)) => Some(word.as_str()),
         _ => None,
     };
-    if matches!(word(0), Some("oh" | "o"))
+    let whole = |value, digits| Number {
+        value,
+        digits,
+        ordinal: false,
+        second: false,
+    };
+    if let Some(zero @ ("oh" | "o" | "zero")) = word(0)
         && let Some((value @ 1..=9, false)) = word(1).and_then(words::number)
     {
-        let number = Number {
-            value,
-            digits: 2,
-            ordinal: false,
-            second: false,
-        };
-        return Some((number, 2));
+        if word(2) == Some("hundred") {
+            return Some((whole(value * 100, 4), 3));
+        }
+        if zero != "zero" {
+            return Some((whole(value, 2), 2));
+        }
     }
-    let (mut number, mut used) = below_hundred(tokens)?;
+    let (mut number, mut used) = match (word(0), word(1)) {
+        (Some("a"), Some("hundred" | "thousand")) => (whole(1, 0), 1),
+        _ => below_hundred(tokens)?,
+    };
     for (name, factor) in [("hundred", 100), ("thousand", 1000)] {
         if number.ordinal || word(used) != Some(name) {
             continue;
@@ -182,7 +193,7 @@ fn below_hundred(tokens: &[Token]) -> Option<(Number, usize)> {
     }
 }
 
-/// "a . m ." to "am", "o ' clock" and "night-time" to one word.
+/// "a . m ." to "am"; "o ' clock", "night-time" and "to morrow" to one word.
 fn join_words(tokens: Vec<Token>) -> Vec<Token> {
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
     let word = |at: usize| match tokens.get(at) {
@@ -202,6 +213,10 @@ fn join_words(tokens: Vec<Token>) -> Vec<Token> {
             (Some("day"), _, Some("time")) => ("daytime", 2 + dash),
             (Some("night"), _, Some("time")) => ("nighttime", 2 + dash),
             (Some("mid"), Some("day"), _) if dot == 0 => ("midday", 2),
+            (Some("mid"), Some("night"), _) if dot == 0 => ("midnight", 2),
+            (Some("to"), Some("morrow"), _) if dot == 0 => ("tomorrow", 2),
+            (Some("yester"), Some("day"), _) if dot == 0 => ("yesterday", 2),
+            (Some("fort"), Some("night"), _) if dot == 0 => ("fortnight", 2),
             (Some("noonish"), ..) => ("noon", 1),
             (Some("till" | "til"), ..) => ("until", 1),
             (Some(same), ..) => (same, 1),
@@ -215,4 +230,27 @@ fn join_words(tokens: Vec<Token>) -> Vec<Token> {
         at += used;
     }
     out
+}
+
+/// "at for pm": after "at" and before a half of the day or "o'clock", minutes between them or not, stands a number.
+fn hear_numbers(tokens: &mut [Token]) {
+    let is = |token: Option<&Token>, any: &[&str]| matches!(token, Some(Token::Word(word)) if any.contains(&word.as_str()));
+    for at in 1..tokens.len() {
+        let Token::Word(word) = &tokens[at] else {
+            continue;
+        };
+        let Some(value) = words::sounds_like(word) else {
+            continue;
+        };
+        let minutes = matches!(tokens.get(at + 1), Some(Token::Number(n)) if n.value < 60 && (n.digits == 2 || n.value >= 10));
+        let half = tokens.get(at + 1 + usize::from(minutes));
+        if is(tokens.get(at - 1), &["at"]) && is(half, &["am", "pm", "o'clock"]) {
+            tokens[at] = Token::Number(Number {
+                value,
+                digits: 0,
+                ordinal: false,
+                second: false,
+            });
+        }
+    }
 }

@@ -160,7 +160,7 @@ fn direction(rel: Rel) -> Option<Direction> {
     match rel {
         Rel::Next | Rel::Coming => Some(Direction::Ahead),
         Rel::Last | Rel::Past => Some(Direction::Back),
-        Rel::This => None,
+        Rel::This | Rel::Open => None,
     }
 }
 
@@ -340,7 +340,7 @@ fn years(c: &mut Cursor) -> Option<Period> {
 }
 
 fn unit(c: &mut Cursor) -> Option<Period> {
-    let rel = c.word(words::relation).unwrap_or(Rel::This);
+    let rel = c.word(words::relation).unwrap_or(Rel::Open);
     let unit = c.unit()?;
     (!matches!(unit, Unit::Second | Unit::Minute | Unit::Hour | Unit::Day))
         .then_some(Period::Unit { rel, unit })

@@ -10,6 +10,7 @@ use super::*;
 
 mod again;
 mod holidays;
+mod spoken;
 
 /// A Friday.
 fn now() -> Zoned {
@@ -362,14 +363,31 @@ proptest! {
                 "hundred", "minutes", "days", "ago", "before", "after", "end", "late", "q", "4", "1990", "s", "years", "now", "eod",
                 "every", "each", "other", "except", "for", "times", "daily", "mondays", "weekday", "once", "starting",
                 "christmas", "easter", "eve", "new", "less", "more", "than", "business", "summer", ">", "=", "last", "christmas",
+                "fortnight", "hours", "1600", "16.30", "today", "tomorrow", "to morrow", "ate", "first", "o'clock", "oh", "zero",
+                "on", "monday", "monday week", "passed", "of the month",
             ]),
             0..9,
         ),
-        hint in proptest::sample::select(vec![Hint::Future, Hint::Schedule, Hint::Past, Hint::Search, Hint::Length]),
+        hint in proptest::sample::select(vec![
+            Hint::Future, Hint::Schedule, Hint::Wake, Hint::Past, Hint::Search, Hint::Length,
+        ]),
     ) {
         let _ = resolve(&words.join(" "), &now(), hint);
         let _ = resolve(&words.join(" "), &at("9998-12-30T23:00:00", "UTC"), hint);
         let _ = resolve(&words.join(""), &at("-009998-01-02T00:00:00", "UTC"), hint);
+        let sentence = words.join(" ");
+        let mut rest = sentence.as_str();
+        for mention in mentions(&sentence) {
+            // In order, as it was said, and a time on its own.
+            let place = rest.find(mention);
+            prop_assert!(place.is_some(), "{mention:?} in {rest:?}");
+            rest = &rest[place.unwrap_or_default() + mention.len()..];
+            let understood = !matches!(
+                resolve(mention, &now(), Hint::Search),
+                Err(WhenError::NotATime(_) | WhenError::TooLong)
+            );
+            prop_assert!(understood, "{mention:?} in {sentence:?}");
+        }
     }
 
     #[test]
@@ -395,10 +413,18 @@ fn long_texts_take_little_time() {
         "until ",
         "end of the ",
         "christmas ",
+        "a hundred ",
+        "a week on monday ",
+        "monday week ",
+        "at for ",
+        "at for pm ",
+        "16.30 ",
+        "first of the ",
+        "1600 hours ",
     ] {
         let text: String = words.chars().cycle().take(MAX_CHARS).collect();
         let start = std::time::Instant::now();
-        for hint in [Hint::Future, Hint::Search, Hint::Length] {
+        for hint in [Hint::Future, Hint::Search, Hint::Wake, Hint::Length] {
             let _ = resolve(&text, &now(), hint);
         }
         assert!(

@@ -174,6 +174,10 @@ fn base(parts: &Parts, env: &Env) -> Option<Vec<When>> {
         });
     }
     if let Some(period) = &parts.period {
+        let scheduled = env.hint == Hint::Schedule && parts.bound.is_none();
+        if scheduled && let Some(days) = calendar::edge_days(period, env) {
+            return Some(days.into_iter().map(When::Date).collect());
+        }
         return period_ranges(period, env);
     }
     Some(vec![parts.length.as_ref()?.duration()?])
@@ -257,12 +261,13 @@ pub fn times(clock: Clock, part: Option<Part>, env: &Env) -> Vec<Time> {
     out
 }
 
-/// The readings on a day: of today the next to come, else the one when people are about.
+/// The readings on a day: of today the next to come, else the one when people are about, or get up.
 pub fn on_day(clock: Clock, part: Option<Part>, date: Date, env: &Env) -> Vec<Time> {
     let mut out = halves(clock, part);
+    let likely = if env.hint == Hint::Wake { 5..17 } else { 7..19 };
     out.sort_by_key(|time| {
         let over = date == env.today() && *time < env.now.time() && env.hint != Hint::Past;
-        (over, !(7..19).contains(&time.hour()))
+        (over, !likely.contains(&time.hour()))
     });
     out
 }
@@ -348,6 +353,7 @@ fn period_ranges(period: &Period, env: &Env) -> Option<Vec<When>> {
         }]);
     }
     let stretches = calendar::periods(period, env)?;
+    let today = env.today();
     // What is left of this week, for who looks for it, begins now.
     let from_now = matches!(
         period,
@@ -360,10 +366,12 @@ fn period_ranges(period: &Period, env: &Env) -> Option<Vec<When>> {
         stretches
             .into_iter()
             .filter_map(|(start, end)| {
-                let start = if from_now {
-                    env.now.clone()
-                } else {
-                    env.start_of(start)?
+                // Who looks at the end of the month has seen the days of it that are over.
+                let begun = env.generous() && matches!(period, Period::Edge { edge: Edge::End, .. });
+                let start = match () {
+                    () if from_now => env.now.clone(),
+                    () if begun && start < today && today < end => env.start_of(today)?,
+                    () => env.start_of(start)?,
                 };
                 Some(range(start, env.start_of(end)?))
             })

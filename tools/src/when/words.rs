@@ -33,6 +33,8 @@ pub enum Rel {
     Coming,
     /// The nearest one that is over.
     Past,
+    /// Not said ("the month"): the one that now is in, of which a piece that is over is that of the next one.
+    Open,
 }
 
 /// A part of a day.
@@ -263,6 +265,17 @@ pub fn number(word: &str) -> Option<(u32, bool)> {
         "thirtieth" => Some((30, true)),
         _ => None,
     }
+}
+
+/// The number that a word sounds like, for where nothing but a number makes sense: recognisers write the more frequent word.
+pub fn sounds_like(word: &str) -> Option<u32> {
+    Some(match word {
+        "won" => 1,
+        "to" | "too" => 2,
+        "for" | "fore" => 4,
+        "ate" => 8,
+        _ => return None,
+    })
 }
 
 /// Words that carry nothing where no phrase claims them.

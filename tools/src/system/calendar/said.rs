@@ -172,9 +172,13 @@ pub fn moved(said: &str, event: &Event, now: &Zoned) -> Result<Moved, ToolError>
             all_day: event.all_day,
         });
     }
-    let value = when::resolve(said, now, Hint::Schedule)
-        .map_err(|e| ToolError::tell(format!("{e} Say it as in friday at five.")))?
-        .value;
+    let resolved = when::resolve(said, now, Hint::Schedule)
+        .map_err(|e| ToolError::tell(format!("{e} Say it as in friday at five.")))?;
+    // What takes whole days has no time of day that another could be nearer to.
+    let value = match event.all_day {
+        true => resolved.value,
+        false => resolved.instead_of(&event.start, now),
+    };
     let zone = now.time_zone();
     let on = |date: jiff::civil::Date, time| when::in_zone(date.to_datetime(time), zone).map(|(at, _)| at);
     let (start, end, all_day) = match value {
