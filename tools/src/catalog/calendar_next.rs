@@ -175,8 +175,8 @@ impl<'a> Coming<'a> {
 /// "Dentist at Main Street 5".
 fn named(event: &Event) -> String {
     let title = plain::one_line(&event.title, 80);
-    match &event.location {
-        Some(place) => format!("{title} at {}", plain::one_line(place, 80)),
+    match calendar::place(event) {
+        Some(place) => format!("{title} {place}"),
         None => title,
     }
 }

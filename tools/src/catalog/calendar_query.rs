@@ -139,7 +139,7 @@ fn say(events: &[Event], window: &Window, text: Option<&str>, now: &Zoned) -> St
         let when = spoken(window, now);
         return match events {
             [] => format!("You have nothing{about} in your calendar {when}."),
-            [one] => format!("You have one event{about} {when}: {}.", event(one, true, now)),
+            [one] => format!("You have one event{about} {when}: {}.", alone(one, true, now)),
             more => format!(
                 "You have {}{about} {when}: {}.",
                 speech::count(more.len(), "event", "events"),
@@ -165,7 +165,7 @@ fn say(events: &[Event], window: &Window, text: Option<&str>, now: &Zoned) -> St
 fn say_next(events: &[Event], now: &Zoned) -> String {
     match events.first() {
         None => "Your calendar is empty for today and the year ahead.".to_owned(),
-        Some(next) => format!("Nothing more today. Next is {}.", event(next, true, now)),
+        Some(next) => format!("Nothing more today. Next is {}.", alone(next, true, now)),
     }
 }
 
@@ -204,8 +204,20 @@ fn spoken(window: &Window, now: &Zoned) -> String {
 }
 
 fn list(events: &[Event], with_day: bool, now: &Zoned) -> String {
+    if let [one] = events {
+        return alone(one, with_day, now);
+    }
     let items: Vec<String> = events.iter().map(|e| event(e, with_day, now)).collect();
     speech::some_of(&items, MAX_SPOKEN)
+}
+
+/// An event with its place, which is too much to listen to where there are several.
+fn alone(one: &Event, with_day: bool, now: &Zoned) -> String {
+    let said = event(one, with_day, now);
+    match calendar::place(one) {
+        Some(place) => format!("{said}, {place}"),
+        None => said,
+    }
 }
 
 /// "Dentist tomorrow at 09:30", "Holiday, all day".
@@ -287,7 +299,7 @@ mod tests {
         );
         check(
             &ask(json!({})).await,
-            "Nothing more today. Next is Dentist tomorrow at 09:30.",
+            "Nothing more today. Next is Dentist tomorrow at 09:30, at Main Street 5.",
         );
         check(
             &ask(json!({"when": "today"})).await,
@@ -295,7 +307,7 @@ mod tests {
         );
         check(
             &ask(json!({"when": "tomorrow morning"})).await,
-            "Tomorrow you have one event: Dentist at 09:30.",
+            "Tomorrow you have one event: Dentist at 09:30, at Main Street 5.",
         );
         check(
             &ask(json!({"when": "tomorrow afternoon", "text": "dentist"})).await,

@@ -31,7 +31,7 @@ pub use edit::{Change, Scope, remove, update};
 use index::Within;
 use moment::{Moment, Zones};
 pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
-pub use show::{is_about, read, shown, tell};
+pub use show::{is_about, place, read, shown, tell};
 pub use write::{NewEvent, Person, create, new_uid, said_rule};
 
 /// More events than this in one answer are of no use to anybody.

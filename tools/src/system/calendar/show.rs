@@ -46,6 +46,16 @@ pub fn tell<'a>(text: impl Into<String>, quoted: impl IntoIterator<Item = &'a Ev
     }
 }
 
+/// Where it is, as it is said: "at Main Street 5". A link is no place, and nobody wants to hear one.
+pub fn place(event: &Event) -> Option<String> {
+    let place = plain::one_line(event.location.as_deref()?, 80);
+    match place {
+        _ if place.is_empty() => None,
+        _ if place.contains("://") && !place.contains(' ') => Some("online".to_owned()),
+        place => Some(format!("at {place}")),
+    }
+}
+
 /// What the model sees. `invited` marks words that somebody else may have written.
 pub fn shown(event: &Event) -> Value {
     let shape = if event.all_day {
@@ -70,4 +80,41 @@ pub fn shown(event: &Event) -> Value {
         data["invited"] = json!(true);
     }
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{ctx, event, run, said};
+
+    /// The context is of Monday 23 November 2026, 09:30 in Berlin.
+    #[tokio::test]
+    async fn one_event_is_said_with_its_place() {
+        for (location, place) in [
+            ("LOCATION:Café Luna", ", at Café Luna"),
+            ("LOCATION:Room\\, upstairs\\nleft", ", at Room, upstairs left"),
+            ("LOCATION:https://meet.example.org/abc-defg", ", online"),
+            ("LOCATION: ", ""),
+            ("CATEGORIES:x", ""),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let ctx = ctx(root.path());
+            let lines = format!("SUMMARY:Lunch\n{location}\nDTSTART:20261124T113000Z\nDURATION:PT1H");
+            event(root.path(), "work", "lunch", &lines);
+            let ask = async || {
+                let when = serde_json::json!({"when": "tomorrow"});
+                said(run("calendar.query", when, &ctx).await)
+            };
+            assert_eq!(
+                ask().await,
+                format!("Tomorrow you have one event: Lunch at 12:30{place}.")
+            );
+            // Of several it would be too much to listen to.
+            let other = "SUMMARY:Tea\nLOCATION:Garden\nDTSTART:20261124T150000Z\nDURATION:PT1H";
+            event(root.path(), "work", "tea", other);
+            assert_eq!(
+                ask().await,
+                "Tomorrow you have two events: Lunch at 12:30 and Tea at 16:00."
+            );
+        }
+    }
 }
