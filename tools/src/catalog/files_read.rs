@@ -125,6 +125,8 @@ mod tests {
         fs::write(root.join("wide.txt"), b"\xff\xfeH\0i\0").unwrap();
         fs::write(root.join("empty.txt"), " \n").unwrap();
         fs::write(root.join("Hamburg/plan.pdf"), pdf("Platform seven")).unwrap();
+        fs::write(root.join("Hamburg/itinerary.txt"), "08:04 departure").unwrap();
+        fs::write(root.join("itinerary.txt"), "Elsewhere").unwrap();
         fs::write(root.join("long.md"), "word ".repeat(3000)).unwrap();
         let ask = async |file: &str| said(run("files.read", json!({"file": file}), &ctx).await);
         assert_eq!(ask("the report").await, "Project report On time.");
@@ -134,6 +136,18 @@ mod tests {
         assert_eq!(
             ask(&root.join("report.txt").to_string_lossy()).await,
             "Project report On time."
+        );
+        for name in [
+            "hamburg itinerary",
+            "the itinerary for Hamburg",
+            "itinerary in Hamburg",
+            "hamberg itinery",
+            "my hamburg itinerary file",
+        ] {
+            assert_eq!(ask(name).await, "08:04 departure", "{name}");
+        }
+        assert!(
+            told(run("files.read", json!({"file": "hamburg report"}), &ctx).await).contains("no file called")
         );
         assert_eq!(ask("old").await, "Grüße");
         assert_eq!(ask("wide").await, "Hi");

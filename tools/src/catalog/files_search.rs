@@ -263,6 +263,19 @@ mod tests {
                 json!({"words": "suppliers"}),
                 "I found report.txt in files: Status: on time. Risk: the supplier is late",
             ),
+            // The folder's own name is in it, too.
+            (
+                json!({"words": "hamburg itinerary"}),
+                "I found 2 files: itinerary.txt in files/Hamburg and",
+            ),
+            (
+                json!({"words": "the itinery for hamberg", "kind": "document"}),
+                "I found itinerary.txt in files/Hamburg",
+            ),
+            (
+                json!({"words": "hamburg budget", "kind": "spreadsheet"}),
+                "I found no spreadsheets for hamburg budget.",
+            ),
             (
                 json!({"words": "departure platform"}),
                 "I found itinerary.txt in files/Hamburg: 08:04 departure",

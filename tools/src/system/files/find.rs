@@ -104,16 +104,27 @@ pub fn meant(dirs: &Dirs, said: &str, want: Want) -> Result<Item, ToolError> {
     }
 }
 
-/// Items whose name, with or without its ending, is like what was heard, by their place among them, the likest first. It
-/// is not looked at them all where they are very many.
+/// What a name is worth that was found only together with the folders that it is in.
+const BY_PATH: f64 = 0.99;
+
+/// Items whose name, with or without its ending, is like what was heard, by their place among them, the likest first;
+/// folders may be named along with it ("hamburg itinerary"). It is not looked at them all where they are very many.
 pub fn alike<'a>(items: impl Iterator<Item = &'a Item>, said: &str) -> Vec<(f64, usize)> {
     let ear = Ear::new(said);
+    let each: Vec<Ear> = telling(said).iter().map(|word| Ear::new(word)).collect();
     let started = Instant::now();
     let mut found: Vec<(f64, usize)> = items
         .take_while(|_| started.elapsed() < LISTEN)
         .map(|item| {
             let stem = item.name.rsplit_once('.').map_or(&*item.name, |(stem, _)| stem);
-            ear.likeness(&item.name).max(ear.likeness(stem))
+            let likeness = ear.likeness(&item.name).max(ear.likeness(stem));
+            if likeness >= HEARD || each.len() < 2 || item.folder.is_empty() {
+                return likeness;
+            }
+            // Else a folder's name alone would find all that is in it.
+            let path = ear.likeness(&format!("{} {stem}", item.folder)) * BY_PATH;
+            let named = path >= HEARD && each.iter().any(|word| word.likeness(stem) >= HEARD);
+            if named { likeness.max(path) } else { likeness }
         })
         .enumerate()
         .map(|(at, likeness)| (likeness, at))
@@ -195,6 +206,15 @@ fn by_path(dirs: &Dirs, said: &str) -> Result<Option<Item>, ToolError> {
     }
 }
 
+/// The words that tell names apart; all of them where there are no others.
+fn telling(said: &str) -> Vec<String> {
+    let mut words = words::split(said);
+    if words.iter().any(|word| !words::is_stop_word(word)) {
+        words.retain(|word| !words::is_stop_word(word));
+    }
+    words
+}
+
 /// What was said of a file: its name, the kind, the folder.
 struct Wanted {
     /// The name in small letters, without the words around it.
@@ -238,20 +258,16 @@ impl Wanted {
             }
         }
         let name = words.join(" ").trim_end_matches(['.', '!', '?']).to_owned();
-        let mut words = words::split(&name);
-        if words.iter().any(|word| !words::is_stop_word(word)) {
-            words.retain(|word| !words::is_stop_word(word));
-        }
         Wanted {
-            words,
+            words: telling(&name),
             name,
             kind,
             folder,
         }
     }
 
-    /// Those that fit best: by their whole name, by their name without its ending, by all words, by sound. The kind and
-    /// the folder narrow them down where they can.
+    /// Those that fit best: by their whole name, by their name without its ending, by all words, by all words with those of
+    /// their folders, by sound. The kind and the folder narrow them down where they can.
     fn among<'a>(&self, items: &[&'a Item]) -> Vec<&'a Item> {
         let lower = |item: &Item| item.name.to_lowercase();
         let label = |item: &Item| item.label().to_lowercase();
@@ -268,13 +284,24 @@ impl Wanted {
         let named = |known: &dyn Fn(&Item) -> bool| -> Vec<&'a Item> {
             items.iter().filter(|item| known(item)).copied().collect()
         };
-        let steps: [&dyn Fn() -> Vec<&'a Item>; 4] = [
+        let steps: [&dyn Fn() -> Vec<&'a Item>; 5] = [
             &|| exact.clone(),
             &|| named(&|item| words::split(&stem(item)).join(" ") == words::split(&self.name).join(" ")),
             &|| {
                 named(&|item| {
                     let there = words::split(&item.name);
                     !self.words.is_empty() && self.words.iter().all(|word| there.contains(word))
+                })
+            },
+            &|| {
+                named(&|item| {
+                    let (name, folder) = (words::split(&item.name), words::split(&item.folder));
+                    // At least one of them must be its own.
+                    self.words.iter().any(|word| name.contains(word))
+                        && self
+                            .words
+                            .iter()
+                            .all(|word| name.contains(word) || folder.contains(word))
                 })
             },
             &|| self.by_sound(items),
