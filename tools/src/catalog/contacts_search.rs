@@ -269,6 +269,23 @@ mod tests {
                 "Anna Berg has 2 phone numbers: home 030 123456 and work 030 654321.",
             ),
             (
+                json!({"name": "anna bells", "want": "phone"}),
+                "Anna Bell's phone number is +49 151 5550101.",
+            ),
+            (
+                json!({"name": "Catherines", "want": "address"}),
+                "Catherine Stone's address is Main Street 1, Springfield.",
+            ),
+            (
+                json!({"name": "the stones", "want": "address"}),
+                "Catherine Stone's address is Main Street 1, Springfield.",
+            ),
+            (
+                json!({"name": "Bartholomews"}),
+                "Nobody in your contacts is called Bartholomews.",
+            ),
+            (json!({"name": "this"}), "Nobody in your contacts is called this."),
+            (
                 json!({"name": "kathryn stone", "want": "address"}),
                 "Catherine Stone's address is Main Street 1, Springfield.",
             ),

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use super::{Birthday, Book, Contact, relations::Relation, spoken};
 use crate::{
     contract::ToolError,
+    discover::words,
     system::{
         heard::{Ear, HEARD, TOO_CLOSE},
         memory::{self, Fact},
@@ -34,26 +35,57 @@ pub enum Asked {
 /// to remember: "Eva is my sister".
 pub fn find(book: &Book, heard: &str, facts: &[Fact]) -> (Asked, Vec<Arc<Contact>>) {
     let said = plain::one_line(heard, 100);
+    let (asked, found) = look_up(book, &said, facts);
+    // "Sophias number", "the smiths": recognisers write no apostrophe. Whoever's name ends so was found before.
+    if found.is_empty()
+        && asked == Asked::Name
+        && let Some(bare) = without_s(&said)
+        && let (asked, found) = look_up(book, &bare, facts)
+        && !found.is_empty()
+    {
+        return (asked, found);
+    }
+    (asked, found)
+}
+
+/// The words without the s of a possessive or plural, if one has it.
+fn without_s(said: &str) -> Option<String> {
+    let bare = |word: &str| {
+        let name = word
+            .strip_suffix(['s', 'S'])
+            .map(|name| name.trim_end_matches(['\'', '’']));
+        let name = name.filter(|name| name.chars().count() >= 3 && !name.ends_with(['s', 'S']));
+        match name {
+            Some(name) if !words::is_stop_word(&word.to_lowercase()) => name.to_owned(),
+            _ => word.to_owned(),
+        }
+    };
+    let words: Vec<String> = said.split_whitespace().map(bare).collect();
+    let words = words.join(" ");
+    (words != said.split_whitespace().collect::<Vec<_>>().join(" ")).then_some(words)
+}
+
+fn look_up(book: &Book, said: &str, facts: &[Fact]) -> (Asked, Vec<Arc<Contact>>) {
     let lower = said.to_lowercase();
     let with = |has: &dyn Fn(&Contact) -> bool| -> Vec<Arc<Contact>> {
         book.contacts.iter().filter(|c| has(c)).cloned().collect()
     };
-    if let Some(address) = spoken::mail(&said)
+    if let Some(address) = spoken::mail(said)
         .ok()
         .filter(|_| lower.contains('@') || lower.contains(" dot "))
     {
         let has = |c: &Contact| c.mails.iter().any(|m| m.value.eq_ignore_ascii_case(&address));
         return (Asked::Mail, with(&has));
     }
-    if let Ok(number) = spoken::phone(&said) {
+    if let Ok(number) = spoken::phone(said) {
         let number = digits(&number);
         let has = |c: &Contact| c.phones.iter().any(|p| same_number(&digits(&p.value), &number));
         return (Asked::Number, with(&has));
     }
-    if let Some(relation) = Relation::of(&said) {
+    if let Some(relation) = Relation::of(said) {
         let related = related(book, relation, facts);
         let found = if related.is_empty() {
-            named(book, &said)
+            named(book, said)
         } else {
             related
         };
@@ -66,7 +98,7 @@ pub fn find(book: &Book, heard: &str, facts: &[Fact]) -> (Asked, Vec<Arc<Contact
             return (Asked::Name, found);
         }
     }
-    (Asked::Name, named(book, &said))
+    (Asked::Name, named(book, said))
 }
 
 /// The one contact that is meant.
