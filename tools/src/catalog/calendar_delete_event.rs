@@ -55,21 +55,21 @@ impl Tool for This {
         "One occurrence of a series unless all are asked for; tells nobody who takes part.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
-        let event = resolve(args, ctx)?;
-        Ok(format!("Delete {}.", which(&event, args.series, ctx)))
+        let (event, series) = resolve(args, ctx)?;
+        Ok(format!("Delete {}.", which(&event, series, ctx)))
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let own = ctx.clone();
         let (event, series) = tokio::task::spawn_blocking(move || {
-            let event = resolve(&args, &own)?;
-            let scope = match args.series {
+            let (event, series) = resolve(&args, &own)?;
+            let scope = match series {
                 None | Some(Series::This) => Scope::One,
                 Some(Series::Following) => Scope::Onwards,
                 Some(Series::All) => Scope::All,
             };
             calendar::remove(&own.step, &event, scope, &own.now)?;
-            Ok::<_, ToolError>((event, args.series))
+            Ok::<_, ToolError>((event, series))
         })
         .await
         .map_err(|e| ToolError::broken("delete the event", e))??;
@@ -89,10 +89,12 @@ impl Tool for This {
     }
 }
 
-fn resolve(args: &Args, ctx: &Ctx) -> Result<Event, ToolError> {
+/// The event, and how much of its series is meant.
+fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Option<Series>), ToolError> {
     let event = calendar::which(&ctx.dirs.calendars, &args.event, args.when.as_deref(), &ctx.now)?;
     calendar::writable(&event)?;
-    Ok(event)
+    let all = calendar::is_whole_series(&args.event, &event);
+    Ok((event, args.series.or(all.then_some(Series::All))))
 }
 
 /// "Dentist tomorrow at 09:30", with how much of a series is meant.
@@ -173,6 +175,18 @@ mod tests {
                 "Deleted Yoga on Monday 30 November at 18:00 and all that follow.",
                 4,
                 4,
+            ),
+            (
+                json!({"event": "all my yoga"}),
+                "Deleted Yoga, the whole series.",
+                3,
+                0,
+            ),
+            (
+                json!({"event": "the yoga series"}),
+                "Deleted Yoga, the whole series.",
+                3,
+                0,
             ),
             (
                 json!({"event": "yoga", "series": "all"}),

@@ -62,10 +62,10 @@ impl Tool for This {
     const LIMITS: &'static str = "Tells nobody who takes part; cannot change how often it repeats.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
-        let (event, change) = resolve(args, ctx)?;
+        let (event, series, change) = resolve(args, ctx)?;
         Ok(format!(
             "Change {}: {}.",
-            which(&event, args.series, ctx),
+            which(&event, series, ctx),
             described(&change, ctx)
         ))
     }
@@ -73,9 +73,9 @@ impl Tool for This {
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let own = ctx.clone();
         let (event, change) = tokio::task::spawn_blocking(move || {
-            let (event, change) = resolve(&args, &own)?;
-            calendar::update(&own.step, &event, scope(args.series), &change, &own.now)?;
-            Ok::<_, ToolError>(((event, args.series), change))
+            let (event, series, change) = resolve(&args, &own)?;
+            calendar::update(&own.step, &event, scope(series), &change, &own.now)?;
+            Ok::<_, ToolError>(((event, series), change))
         })
         .await
         .map_err(|e| ToolError::broken("change the event", e))??;
@@ -109,8 +109,8 @@ fn scope(series: Option<Series>) -> Scope {
     }
 }
 
-/// The event and what shall be different, or what is wrong with it.
-fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
+/// The event, how much of its series is meant and what shall be different, or what is wrong with it.
+fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Option<Series>, Change), ToolError> {
     let said = |text: &Option<String>| {
         text.as_deref()
             .map(|t| plain::one_line(t, 150))
@@ -118,6 +118,8 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
     };
     let event = calendar::which(&ctx.dirs.calendars, &args.event, args.when.as_deref(), &ctx.now)?;
     calendar::writable(&event)?;
+    let all = calendar::is_whole_series(&args.event, &event);
+    let series = args.series.or(all.then_some(Series::All));
     let (start, end) = (said(&args.start), said(&args.end));
     let time = if start.is_some() || end.is_some() {
         Some(time(&event, start.as_deref(), end.as_deref(), ctx)?)
@@ -126,7 +128,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
     };
     // An occurrence that was moved may be then already, while its series is not.
     let moved = event.original.as_ref().is_some_and(|at| *at != event.start);
-    let moves_others = moved && start.is_some() && scope(args.series) != Scope::One;
+    let moves_others = moved && start.is_some() && scope(series) != Scope::One;
     let change = Change {
         title: said(&args.title).filter(|title| *title != event.title),
         location: said(&args.location).filter(|place| Some(place) != event.location.as_ref()),
@@ -145,7 +147,7 @@ fn resolve(args: &Args, ctx: &Ctx) -> Result<(Event, Change), ToolError> {
         };
         return Err(calendar::tell(text, [&event]));
     }
-    Ok((event, change))
+    Ok((event, series, change))
 }
 
 type Time = (jiff::Zoned, jiff::Zoned, bool);
@@ -307,6 +309,21 @@ mod tests {
                 &["DTSTART;TZID=Europe/Berlin:20261124T110000"],
             ),
             (
+                json!({"event": "lunch", "start": "half past one"}),
+                "Changed Lunch tomorrow at 12:30: it is tomorrow, 13:30 to 14:30 now.",
+                &["DTSTART:20261124T123000Z"],
+            ),
+            (
+                json!({"event": "dentist", "start": "thursday from four to five"}),
+                "Changed Dentist tomorrow at 09:30: it is on Thursday 26 November, 16:00 to 17:00 now.",
+                &[],
+            ),
+            (
+                json!({"event": "dentist", "start": "from four to five"}),
+                "Changed Dentist tomorrow at 09:30: it is tomorrow, 16:00 to 17:00 now.",
+                &[],
+            ),
+            (
                 json!({"event": "dentist", "start": "an hour later"}),
                 "Changed Dentist tomorrow at 09:30: it is tomorrow, 10:30 to 11:15 now.",
                 &[],
@@ -386,6 +403,13 @@ mod tests {
                 "Changed Yoga on Monday 30 November at 18:00 and from then on: it is on Monday 30 November, 19:00 to 20:00 now.",
                 &[
                     "11-02T18", "11-09T18", "11-16T18", "11-23T18", "11-30T19", "12-14T19", "12-21T19",
+                ],
+            ),
+            (
+                json!({"event": "every yoga", "start": "tuesday at seven"}),
+                "Changed all of Yoga: it is tomorrow, 19:00 to 20:00 now.",
+                &[
+                    "11-03T19", "11-10T19", "11-17T19", "11-24T19", "12-01T19", "12-15T19", "12-22T19",
                 ],
             ),
             (

@@ -30,7 +30,9 @@ pub use alarm::{Following, Items, Ringing, following, ringing};
 pub use edit::{Change, Scope, remove, update};
 use index::Within;
 use moment::{Moment, Zones};
-pub use said::{DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, length, moved, spoken, which};
+pub use said::{
+    DAYS_AHEAD, Moved, Window, end, is_any_event, is_days, is_whole_series, length, moved, spoken, which,
+};
 pub use show::{is_about, place, read, shown, tell};
 pub use write::{NewEvent, Person, create, new_uid, said_rule};
 

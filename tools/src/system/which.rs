@@ -73,15 +73,28 @@ pub fn one<'a, T>(
     }
 }
 
-/// Whether all of them are meant: "all", "all my timers", "everything".
+/// Whether all of them are meant: "all", "all my timers", "every single one", "everything"; "my timers", since a model leaves
+/// out the "all" of what was said.
 pub fn is_all(said: &str, kind: Kind) -> bool {
-    const FILLING: [&str; 6] = ["of", "them", "my", "the", "ones", "these"];
+    const FILLING: [&str; 10] = [
+        "of", "them", "my", "the", "ones", "these", "those", "one", "single", "last",
+    ];
     let said = said.to_lowercase();
     let words: Vec<&str> = said
         .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty() && !FILLING.contains(w) && *w != kind.one && *w != kind.many)
+        .filter(|w| !w.is_empty())
         .collect();
-    matches!(words[..], ["all" | "every" | "everything" | "both" | "each"])
+    let telling: Vec<&str> = words
+        .iter()
+        .filter(|w| !FILLING.contains(w) && **w != kind.one && **w != kind.many)
+        .copied()
+        .collect();
+    match telling[..] {
+        ["all" | "every" | "everything" | "both" | "each"] => true,
+        // "The last timers" are some of them.
+        [] => words.contains(&kind.many) && !words.iter().any(|w| ["last", "one", "single"].contains(w)),
+        _ => false,
+    }
 }
 
 /// What is left of a name without the words around it: "my egg timer" is "egg", "that one" is nothing.
@@ -173,7 +186,25 @@ mod tests {
         ] {
             assert!(is_all(said, KIND), "{said}");
         }
-        for said in ["", "all the eggs", "every monday", "the timer", "allison"] {
+        for said in [
+            "my timers",
+            "the timers",
+            "Timers.",
+            "every single timer",
+            "every last one of them",
+        ] {
+            assert!(is_all(said, KIND), "{said}");
+        }
+        for said in [
+            "",
+            "all the eggs",
+            "every monday",
+            "the timer",
+            "allison",
+            "the last timers",
+            "that one of my timers",
+            "the egg timers",
+        ] {
             assert!(!is_all(said, KIND), "{said}");
         }
     }

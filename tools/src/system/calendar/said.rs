@@ -5,6 +5,7 @@ use jiff::{SignedDuration, ToSpan, Zoned};
 use super::{Event, events, tell};
 use crate::{
     contract::ToolError,
+    discover::words,
     system::{
         heard::{self, Ear},
         plain, speech,
@@ -134,6 +135,18 @@ pub fn is_any_event(word: &str) -> bool {
     ANY.contains(&word.to_lowercase().as_str()) || ["the", "my", "any"].contains(&word)
 }
 
+/// Words that say that all of a series are meant.
+const WHOLE: [&str; 5] = ["all", "every", "each", "whole", "series"];
+
+/// Whether the words for an event say that all of its series are meant ("every yoga"), where they are not of its title.
+pub fn is_whole_series(words: &str, event: &Event) -> bool {
+    let title = words::split(&event.title);
+    event.repeats
+        && words::split(words)
+            .iter()
+            .any(|word| WHOLE.contains(&word.as_str()) && !title.contains(word))
+}
+
 /// When an event shall be instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
@@ -247,6 +260,12 @@ pub fn which(root: &Path, words: &str, said: Option<&str>, now: &Zoned) -> Resul
         .iter()
         .map(String::as_str)
         .filter(|word| !is_any_event(word) && !["a", "with", "our"].contains(word))
+        .filter(|word| {
+            !WHOLE.contains(word)
+                || all
+                    .iter()
+                    .any(|e| words::split(&e.title).iter().any(|w| w == word))
+        })
         .collect();
     let found: Vec<&Event> = if telling.is_empty() && (said.is_some() || names.contains(&"next".to_owned())) {
         let next = said.is_none();
