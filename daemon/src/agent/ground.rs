@@ -5,7 +5,7 @@
 //! said or from what a trusted tool answered. One that is required and was not said at all is asked for. Numbers,
 //! enumerations and switches stay: the tool itself checks those.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use strsim::jaro_winkler;
@@ -21,6 +21,14 @@ const VAGUE: &[&str] = &["new", "please", "some", "something", "that", "thing", 
 
 /// How alike a word must be to one that was said: "reminder" and "reminders", "Ana" and "Anna".
 const ALIKE: f64 = 0.9;
+
+/// How alike the letters of what sounds the same must be: "flower" and "flour", "toe keo" and "Tokyo", but not "take" and
+/// "Tokyo". Double metaphone keeps a few consonants and puts very different words into one class.
+const SOUNDS_LIKE: f64 = 0.7;
+/// The same for several words run together, which have more letters to differ in.
+const RUN_SOUNDS_LIKE: f64 = 0.8;
+/// Words that were heard for one, at most.
+const LONGEST_RUN: usize = 4;
 
 /// What became of the arguments of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -116,7 +124,7 @@ fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
             && !of_tool.iter().any(|own| jaro_winkler(own, word) >= ALIKE)
     };
     let mut content = words(text).filter(names).peekable();
-    content.peek().is_some() && content.any(|word| heard.has(&word))
+    content.peek().is_some() && (content.any(|word| heard.has(&word)) || heard.has_run(text))
 }
 
 /// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
@@ -125,15 +133,16 @@ fn grounded(text: &str, heard: &Heard<'_>) -> bool {
     let mut content = words(text)
         .filter(|word| !EMPTY.contains(&word.as_str()))
         .peekable();
-    content.peek().is_some() && content.all(|word| heard.has(&word))
+    content.peek().is_some() && (content.all(|word| heard.has(&word)) || heard.has_run(text))
 }
 
 /// What was said, to be looked up.
 struct Heard<'a> {
     texts: Vec<&'a str>,
     words: HashSet<String>,
-    /// Recognisers write what they hear: "flower" for flour, "grays" for Grace.
-    sounds: HashSet<String>,
+    /// Recognisers write what they hear: "flower" for flour, "grays" for Grace. Words, neighbours written together among
+    /// them, by their sound.
+    sounds: HashMap<String, Vec<String>>,
     /// Whether a number was said, and which digits would have been said as words.
     counted: bool,
     normal: Normaliser,
@@ -142,14 +151,17 @@ struct Heard<'a> {
 impl<'a> Heard<'a> {
     fn of(texts: impl Iterator<Item = &'a str>) -> Heard<'a> {
         let (texts, normal) = (texts.collect::<Vec<_>>(), Normaliser::new());
-        let words: HashSet<String> = texts.iter().flat_map(|text| with_pairs(text)).collect();
+        let words: HashSet<String> = texts.iter().flat_map(|text| runs(text, 2)).collect();
+        let mut sounds: HashMap<String, Vec<String>> = HashMap::new();
+        for run in texts.iter().flat_map(|text| runs(text, LONGEST_RUN)) {
+            let sound = normal.sound(&run);
+            if sound.len() > 1 {
+                sounds.entry(sound).or_default().push(run);
+            }
+        }
         Heard {
             counted: words.iter().any(|word| is_number(word)),
-            sounds: words
-                .iter()
-                .map(|word| normal.sound(word))
-                .filter(|sound| sound.len() > 1)
-                .collect(),
+            sounds,
             texts,
             words,
             normal,
@@ -159,16 +171,28 @@ impl<'a> Heard<'a> {
     fn has(&self, word: &str) -> bool {
         (word.chars().all(|c| c.is_ascii_digit()) && self.counted)
             || self.words.contains(word)
-            || self.sounds.contains(&self.normal.sound(word))
+            || self.sounds_like(word, SOUNDS_LIKE)
             || self.words.iter().any(|h| jaro_winkler(h, word) >= ALIKE)
+    }
+
+    /// Whether a text of several words is what some neighbouring ones sound like: "San Marino" for "sand marino".
+    fn has_run(&self, text: &str) -> bool {
+        let words: Vec<String> = words(text).take(LONGEST_RUN + 1).collect();
+        (2..=LONGEST_RUN).contains(&words.len()) && self.sounds_like(&words.concat(), RUN_SOUNDS_LIKE)
+    }
+
+    fn sounds_like(&self, word: &str, least: f64) -> bool {
+        let same = self.sounds.get(&self.normal.sound(word));
+        same.is_some_and(|heard| heard.iter().any(|h| jaro_winkler(h, word) >= least))
     }
 }
 
-/// Words, and neighbours written together: recognisers hear "p m" and "to do".
-fn with_pairs(text: &str) -> Vec<String> {
+/// Words, and up to so many neighbours written together: recognisers hear "p m" and "to do".
+fn runs(text: &str, longest: usize) -> Vec<String> {
     let words: Vec<String> = words(text).collect();
-    let pairs = words.windows(2).map(|pair| pair.concat()).collect::<Vec<_>>();
-    [words, pairs].concat()
+    (1..=longest)
+        .flat_map(|length| words.windows(length).map(|run| run.concat()))
+        .collect()
 }
 
 /// Lower-case words; letters and digits are apart, so that "5pm" and "5 pm" are the same.
@@ -255,6 +279,37 @@ mod tests {
             json!({"label": "Anna"}),
             json!({"label": "Anna"}),
         );
+    }
+
+    #[test]
+    fn what_sounds_like_what_was_said_was_said() {
+        for (heard, value) in [
+            ("what is the time in toe keo", "Tokyo"),
+            ("what time is it in toe key oh", "Tokyo"),
+            ("the weather in lisbun please", "Lisbon"),
+            ("is it raining in sin sin natty", "Cincinnati"),
+            ("put it on the grosse rees list", "groceries"),
+            ("call it bored meeting", "board meeting"),
+            ("the file knights shift", "Night shift"),
+            ("the list called grays party", "Grace party"),
+            ("a mail about the flower order", "flour order"),
+        ] {
+            check(heard, json!({"label": value}), json!({"label": value}));
+        }
+        // What only shares its consonants with a word, or nothing, was made up.
+        for (heard, value) in [
+            ("take a note", "Tokyo"),
+            ("what is the time in berlin", "Tokyo"),
+            ("the weather in lisbon", "London"),
+            ("the weather please", "New York"),
+            ("call her back later", "Clara"),
+            ("set a timer for ten minutes", "tomatoes"),
+            ("what is on my calendar", "kitchen"),
+            ("is it raining", "Rome"),
+            ("call mum", "Mom's office"),
+        ] {
+            check(heard, json!({"label": value}), json!({}));
+        }
     }
 
     #[test]
