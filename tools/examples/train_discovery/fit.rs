@@ -28,7 +28,7 @@ const FAINT: f32 = 0.12;
 /// A feature must occur in so many requests.
 const MIN_COUNT: usize = 2;
 /// So many features are kept, those that sway most requests: the size of what ships.
-const KEEP: usize = 24_000;
+const KEEP: usize = 32_000;
 /// What chance has a part in, order, dropout and hearing, is drawn anew for each of these, and the weights are averaged: one
 /// draw alone moves the share of commands that are ranked right by half a point either way.
 const SEEDS: [u64; 4] = [

@@ -84,9 +84,9 @@ fn misheard_commands_find_their_tools() {
         ALL.len()
     );
     assert!(all.served > 0, "{all:?}");
-    at_least(&all.hit_at, &[0.86, 0.952, 0.968]);
-    at_least(&[found.abstained, 1.0 - found.missed], &[0.81, 0.97]);
-    at_least(&[sure.abstained, 1.0 - sure.missed], &[0.94, 0.88]);
+    at_least(&all.hit_at, &[0.858, 0.952, 0.968]);
+    at_least(&[found.abstained, 1.0 - found.missed], &[0.84, 0.975]);
+    at_least(&[sure.abstained, 1.0 - sure.missed], &[0.945, 0.905]);
 }
 
 /// Words that were said instead of heard: what mishearing may cost at most.
@@ -126,7 +126,7 @@ fn tools_that_the_public_sets_lack_are_found() {
     let quality = measure(&Index::of(ALL), &commands, 0.0);
     println!("{quality:?}");
     assert!(quality.served > 900);
-    at_least(&quality.hit_at, &[0.85, 0.95, 0.975]);
+    at_least(&quality.hit_at, &[0.91, 0.985, 0.99]);
 }
 
 #[track_caller]
@@ -252,7 +252,7 @@ fn names_come_before_words() {
     check("calc evalute", Tier::Name, "calc.evaluate");
     check("no tes create", Tier::Exact, "notes.create");
     check("find mail sender", Tier::Learned, "mail.search");
-    check("newest mail", Tier::Keyword, "mail.recent");
+    check("rename the files", Tier::Keyword, "files.rename");
 }
 
 #[test]
