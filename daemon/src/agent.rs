@@ -395,12 +395,15 @@ impl Agent {
         if !self.toolbox.is_loaded(entry.name) {
             return self.just_in_time(call);
         }
+        let said = self.talk.said();
+        let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
             entry.name,
             &mut call.arguments,
             &entry.parameters(),
             &self.talk.heard(),
-            &self.talk.said(),
+            &said,
+            &names.unwrap_or_default(),
         );
         tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
         // Without it the tool takes no such call, so nothing comes of it; that it was meant is part of the turn.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     discover::{Index, Lens},
-    system::{desktop::Desk, journal::Step},
+    system::{desktop::Desk, journal::Step, known::Kind},
 };
 
 /// One thing that Tiro can do. One implementation, one file in `catalog/`; everything else
@@ -37,6 +37,9 @@ pub trait Tool: 'static {
     /// Arguments that the model may word by itself: a text that the person dictates, which may be whole sentences, or an
     /// address that is written otherwise than said. Every other required text is copied from the person's words.
     const WORDED: &'static [&'static str] = &[];
+    /// Arguments that point at something which is there and has a name. Where such a name was said as a whole the argument can
+    /// only be that. So none belongs here where the name may as well stand in another argument: in a text, or as where to.
+    const NAMED: &'static [(&'static str, Kind)] = &[];
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.
     const OWN_WORDS: bool = false;
@@ -469,6 +472,8 @@ pub struct Entry {
     pub timed: bool,
     /// As [`Tool::WORDED`].
     pub worded: &'static [&'static str],
+    /// [`Tool::NAMED`].
+    pub named: &'static [(&'static str, Kind)],
     /// Whether a tainted conversation refuses it.
     pub own_words: bool,
     /// How long it may run.
@@ -496,6 +501,7 @@ impl Entry {
             untrusted: T::UNTRUSTED,
             timed: T::TIMED,
             worded: T::WORDED,
+            named: T::NAMED,
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,

@@ -1,7 +1,7 @@
 //! GBNF from tool schemas: a call that names a tool that is there, with every argument it needs, or free text.
 //!
 //! Properties come in schema order, required ones always, optional ones in any subset. Literals are names, keys and
-//! enum values, and words that the person said, whole and quoted: never a description, never what somebody else wrote.
+//! enum values, words that the person said, and names of their things that they said, whole and quoted: never a description.
 //! A schema that this does not understand becomes any JSON value; the tool's own type still checks it.
 
 mod said;
@@ -14,7 +14,7 @@ use std::{
 use prompts::Frame;
 use serde_json::{Map, Value, json};
 
-pub use said::copied;
+pub use said::{copied, named};
 
 /// Nested objects with their own rules; what is deeper is any JSON.
 const MAX_DEPTH: usize = 3;
@@ -206,6 +206,7 @@ impl Rules {
                 .is_some_and(|n| n >= least)
         };
         match kind {
+            "string" if let Some(names) = schema[said::NAMES].as_array() => choice(names),
             "string" if schema[said::KEY].is_string() => self.said(schema),
             "string" if at_least("minLength", 1.0) => "filled".to_owned(),
             "integer" if at_least("minimum", 1.0) => "positive".to_owned(),

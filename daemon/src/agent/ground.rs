@@ -43,13 +43,14 @@ pub struct Grounded {
 
 /// Leaves out texts that do not come from `heard`. What is required may come from anything that was said `before`, too,
 /// since people go on from there without saying so. `tool` is the name of the tool: its own words do not say what a
-/// required argument is ("add to my list").
+/// required argument is ("add to my list"). `names` are the names of what is there, by argument, that were said.
 pub fn ground(
     tool: &str,
     arguments: &mut Value,
     schema: &Value,
     heard: &[&str],
     before: &[&str],
+    names: &[(&str, Vec<&str>)],
 ) -> Grounded {
     let mut done = Grounded {
         own_words: true,
@@ -69,6 +70,10 @@ pub fn ground(
     for (name, value) in given.iter_mut() {
         let property = &schema["properties"][name.as_str()];
         let needed = required(name);
+        let is_named = |text: &str| names.iter().any(|(of, all)| of == name && all.contains(&text));
+        if value.as_str().is_some_and(is_named) {
+            continue;
+        }
         let gone = match value {
             Value::String(text) if free_text(property) => match needed {
                 true => !named(text, &all_said, &of_tool),
@@ -230,7 +235,14 @@ mod tests {
     fn after(heard: &str, arguments: &Value) -> (Value, Grounded) {
         let mut kept = arguments.clone();
         let schema = serde_json::from_str(SCHEMA).unwrap();
-        let done = ground("lists.add_item", &mut kept, &schema, &[heard], &["the red one"]);
+        let done = ground(
+            "lists.add_item",
+            &mut kept,
+            &schema,
+            &[heard],
+            &["the red one"],
+            &[],
+        );
         (kept, done)
     }
 

@@ -54,13 +54,19 @@ impl Agent {
             false => Cow::Borrowed(schema),
         };
         // Where the request goes on from what was said or found before, its words may stand there.
-        match self.talk.heard()[..] {
+        let copied = match self.talk.heard()[..] {
             // A time that was said in parts ("tomorrow with Anna at ten") is no stretch of it.
             [said] if entry.name != DISCOVER && self.turn.times.len() < 2 => {
                 grammar::copied(timely, said, entry.worded)
             }
             _ => timely,
-        }
+        };
+        let names = self
+            .talk
+            .said()
+            .last()
+            .map(|said| self.toolbox.named(entry, said));
+        grammar::named(copied, &names.unwrap_or_default())
     }
 
     /// The three sections as they are now.

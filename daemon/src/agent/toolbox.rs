@@ -303,6 +303,14 @@ impl Toolbox {
         hits
     }
 
+    /// What arguments of this tool can only be, because these words hold the name of it.
+    pub fn named(&self, entry: &Entry, words: &str) -> Vec<(&'static str, Vec<&str>)> {
+        let names = entry.named.iter();
+        names
+            .map(|(argument, kind)| (*argument, self.asked.known.whole(*kind, words)))
+            .collect()
+    }
+
     /// The same for words that go on from others: what fitted those counts a little, so that "and tomorrow" finds what "will it
     /// rain today" found. It is for what the model is shown, never for what it has to call.
     pub fn rank_after(&self, words: &str, before: &str) -> Vec<Match> {

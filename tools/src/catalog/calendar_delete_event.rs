@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         calendar::{self, Event, Scope},
+        known::Kind,
         plain,
     },
 };
@@ -41,6 +42,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete or cancel an event, meeting or appointment";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("event", Kind::Event)];
     const EXAMPLES: &'static [&'static str] = &[
         "cancel my dentist appointment",
         "delete the meeting with Anna tomorrow",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         calendar::{self, Change, Event, Scope},
+        known::Kind,
         plain, speech,
     },
 };
@@ -49,6 +50,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Move, rename or otherwise change an event in the calendar";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("event", Kind::Event)];
     const EXAMPLES: &'static [&'static str] = &[
         "move my dentist appointment to friday at ten",
         "reschedule the meeting with Anna to tomorrow afternoon at three",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::contacts,
+    system::{contacts, known::Kind},
 };
 
 /// Deletes contacts.
@@ -26,6 +26,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a whole contact from the address book";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the contact Anna Bell",
         "remove Peter Parker from my contacts",

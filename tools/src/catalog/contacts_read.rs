@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         contacts::{self, Contact, Labelled},
+        known::Kind,
         memory, plain,
     },
 };
@@ -31,6 +32,7 @@ impl Tool for This {
     const NAME: &'static str = "contacts.read";
     const SUMMARY: &'static str = "Read out everything about one contact";
     const EFFECT: Effect = Effect::Read;
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "show me everything about Anna Bell",
         "read out the contact of Peter Parker",

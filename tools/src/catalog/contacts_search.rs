@@ -12,6 +12,7 @@ use crate::{
     discover::words,
     system::{
         contacts::{self, Birthday, Book, Contact, Labelled},
+        known::Kind,
         memory, plain, speech,
     },
     when::{self, Hint},
@@ -48,6 +49,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Look up a contact or birthday";
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "what is Anna's phone number",
         "do I have an email address for Peter Parker",

@@ -9,7 +9,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         contacts::{self, Change, Contact, How, Kind, Label},
-        memory,
+        known, memory,
     },
 };
 
@@ -37,6 +37,7 @@ impl Tool for This {
     const NAME: &'static str = "contacts.update";
     const SUMMARY: &'static str = "Change a contact: number, mail, address, birthday, relation";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, known::Kind)] = &[("name", known::Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "change Anna's phone number to oh one seven six two three four",
         "Peter has a new email, peter at example dot org",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         files::{self, Item, below, find, kind},
+        known::Kind,
         opener, plain,
     },
 };
@@ -29,6 +30,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Open a file or folder on the screen with its usual program";
     /// A window is a change that the person sees and can close again.
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("file", Kind::File)];
     const EXAMPLES: &'static [&'static str] = &[
         "open the file report dot txt",
         "open my budget spreadsheet",

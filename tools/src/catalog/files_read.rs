@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         files::{find, text},
+        known::Kind,
         plain, speech,
     },
 };
@@ -38,6 +39,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    const NAMED: &'static [(&'static str, Kind)] = &[("file", Kind::File)];
     const EXAMPLES: &'static [&'static str] = &[
         "read me the report",
         "what does the rental contract say",

@@ -9,6 +9,7 @@ use crate::{
     system::{
         desktop::bus::{At, Bus, On},
         files::{self, find},
+        known::Kind,
         opener, plain,
     },
 };
@@ -37,6 +38,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Show in the file manager where a file is, selected in its folder";
     /// A window is a change that the person sees and can close again.
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("file", Kind::File)];
     const EXAMPLES: &'static [&'static str] = &[
         "show the report in its folder",
         "reveal the invoice in the file manager",

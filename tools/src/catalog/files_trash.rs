@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         files::{self, Item, change, find, trash},
+        known::Kind,
         plain,
     },
 };
@@ -29,6 +30,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a file or folder: move it to the trash";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("file", Kind::File)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the file report dot txt",
         "throw the old invoice away",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{lists, speech, todos},
+    system::{known::Kind, lists, speech, todos},
 };
 
 /// Deletes lists.
@@ -26,6 +26,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a whole list with everything on it";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::List)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the packing list",
         "get rid of my old music list",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{lists, plain, speech},
+    system::{known::Kind, lists, plain, speech},
 };
 
 /// More are not listened to in one go.
@@ -30,6 +30,7 @@ impl Tool for This {
     const NAME: &'static str = "lists.show";
     const SUMMARY: &'static str = "Read out what is on a list";
     const EFFECT: Effect = Effect::Read;
+    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::List)];
     const EXAMPLES: &'static [&'static str] = &[
         "what is on my shopping list",
         "read me the packing list",

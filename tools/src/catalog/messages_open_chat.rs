@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{messages, opener},
+    system::{known::Kind, messages, opener},
 };
 
 /// Opens chats.
@@ -26,6 +26,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Open the chat with somebody on the screen, to read or write there";
     /// A window is a change that the person sees and can close again.
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("with", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "open the chat with Anna",
         "show my conversation with mom",

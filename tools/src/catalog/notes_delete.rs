@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{notes, speech},
+    system::{known::Kind, notes, speech},
 };
 
 /// Deletes notes.
@@ -26,6 +26,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a whole note";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("note", Kind::Note)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the note about the plumber",
         "remove my packing list note",

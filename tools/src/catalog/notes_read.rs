@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     discover::words::clip,
-    system::notes,
+    system::{known::Kind, notes},
 };
 
 /// Most characters that are read out.
@@ -31,6 +31,7 @@ impl Tool for This {
     const NAME: &'static str = "notes.read";
     const SUMMARY: &'static str = "Read out one note by its title";
     const EFFECT: Effect = Effect::Read;
+    const NAMED: &'static [(&'static str, Kind)] = &[("note", Kind::Note)];
     const EXAMPLES: &'static [&'static str] = &[
         "read my packing list note",
         "what does the note about the plumber say",

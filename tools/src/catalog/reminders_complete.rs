@@ -8,7 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         calendar::{Due, Todo},
-        plain,
+        known, plain,
         rings::{self, Kind},
         todos, which,
     },
@@ -32,6 +32,7 @@ impl Tool for This {
     const NAME: &'static str = "reminders.complete";
     const SUMMARY: &'static str = "Mark a reminder or to-do as done";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, known::Kind)] = &[("title", known::Kind::Reminder)];
     const EXAMPLES: &'static [&'static str] = &[
         "I called mum",
         "mark pay the rent as done",

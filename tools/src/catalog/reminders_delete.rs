@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{calendar::Todo, plain, speech, todos, which},
+    system::{calendar::Todo, known::Kind, plain, speech, todos, which},
 };
 
 /// Deletes reminders.
@@ -28,6 +28,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a reminder or to-do without doing it";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the reminder about the plumber",
         "remove call mum from my reminders",

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
-        plain,
+        known, plain,
         rings::{self, Kind, Ring},
         speech, todos, which,
     },
@@ -32,6 +32,7 @@ impl Tool for This {
     const NAME: &'static str = "reminders.snooze";
     const SUMMARY: &'static str = "Snooze what is ringing, or be reminded again a little later";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, known::Kind)] = &[("title", known::Kind::Reminder)];
     const EXAMPLES: &'static [&'static str] = &[
         "snooze",
         "snooze that for ten minutes",

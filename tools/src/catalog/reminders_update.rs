@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         calendar::Todo,
+        known::Kind,
         plain,
         todos::{self, Change, Timing},
         vdir,
@@ -38,6 +39,7 @@ impl Tool for This {
     const NAME: &'static str = "reminders.update";
     const SUMMARY: &'static str = "Change the time, title, priority or list of a reminder";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder)];
     const EXAMPLES: &'static [&'static str] = &[
         "move the rent reminder to friday",
         "make the call mum reminder six pm instead",

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
+        known::Kind,
         plain,
         shortcuts::{self, PATIENCE},
     },
@@ -39,6 +40,7 @@ impl Tool for This {
     /// What it does is the person's own affair, and nobody can undo it.
     const EFFECT: Effect = Effect::Irreversible;
     const TIMEOUT: Duration = Duration::from_secs(PATIENCE.as_secs() + 5);
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::Shortcut)];
     const EXAMPLES: &'static [&'static str] = &[
         "run the shortcut water plants",
         "start my backup script",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
-    system::apps,
+    system::{apps, known::Kind},
 };
 
 /// Starts programs.
@@ -26,6 +26,7 @@ impl Tool for This {
     /// A running program is a change that the person sees and can close again.
     const EFFECT: Effect = Effect::Write;
     const LOAD: LoadPolicy = LoadPolicy::Core;
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::App)];
     const EXAMPLES: &'static [&'static str] = &[
         "open Firefox",
         "launch the calculator app",

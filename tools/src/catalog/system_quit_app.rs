@@ -11,6 +11,7 @@ use crate::{
     system::{
         apps::{self, App},
         desktop::mac,
+        known::Kind,
         plain,
     },
 };
@@ -33,6 +34,7 @@ impl Tool for This {
     /// A closed program is a change that the person sees and can open again.
     const EFFECT: Effect = Effect::Write;
     const TIMEOUT: Duration = Duration::from_secs(20);
+    const NAMED: &'static [(&'static str, Kind)] = &[("name", Kind::App)];
     const EXAMPLES: &'static [&'static str] = &[
         "close Firefox",
         "quit Spotify",

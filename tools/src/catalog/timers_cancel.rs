@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
-        plain,
+        known, plain,
         rings::{self, Kind, Ring},
         timers::{self, Timer},
     },
@@ -29,6 +29,7 @@ impl Tool for This {
     const NAME: &'static str = "timers.cancel";
     const SUMMARY: &'static str = "Cancel a running timer, or stop one that is ringing";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, known::Kind)] = &[("timer", known::Kind::Timer)];
     const EXAMPLES: &'static [&'static str] = &[
         "cancel the timer",
         "stop the egg timer",

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
+        known::Kind,
         speech,
         timers::{self, Timer},
     },
@@ -28,6 +29,7 @@ impl Tool for This {
     const NAME: &'static str = "timers.list";
     const SUMMARY: &'static str = "Tell which timers are running and how much time is left";
     const EFFECT: Effect = Effect::Read;
+    const NAMED: &'static [(&'static str, Kind)] = &[("timer", Kind::Timer)];
     const EXAMPLES: &'static [&'static str] = &[
         "how long is left on the timer",
         "what timers are running",

@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::timers::{self, Timer},
+    system::{
+        known::Kind,
+        timers::{self, Timer},
+    },
 };
 
 /// Pauses timers.
@@ -25,6 +28,7 @@ impl Tool for This {
     const NAME: &'static str = "timers.pause";
     const SUMMARY: &'static str = "Pause a running timer, keeping the time that is left";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("timer", Kind::Timer)];
     const EXAMPLES: &'static [&'static str] = &[
         "pause the timer",
         "hold the egg timer",

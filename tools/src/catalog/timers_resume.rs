@@ -9,7 +9,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::timers::{self, Timer},
+    system::{
+        known::Kind,
+        timers::{self, Timer},
+    },
 };
 
 /// Resumes timers.
@@ -28,6 +31,7 @@ impl Tool for This {
     const NAME: &'static str = "timers.resume";
     const SUMMARY: &'static str = "Let a paused timer run on";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("timer", Kind::Timer)];
     const EXAMPLES: &'static [&'static str] = &[
         "resume the timer",
         "continue the egg timer",

@@ -11,7 +11,7 @@ use std::{
 
 use jiff::ToSpan as _;
 
-use super::{alarms, apps, calendar, contacts, files, lists, notes, shortcuts, timers};
+use super::{alarms, apps, calendar, contacts, files, lists, notes, plain, shortcuts, timers};
 use crate::{
     contract::{Ctx, ToolError},
     discover::{
@@ -24,6 +24,10 @@ use crate::{
 const MOST: usize = 2_000;
 /// Words of one name that are looked at.
 const MAX_WORDS: usize = 12;
+/// A longer name is nothing that somebody says, in characters.
+const MAX_NAME: usize = 120;
+/// More names that were all said as a whole tell nothing.
+const MOST_ALIKE: usize = 8;
 /// How far back and ahead events are looked at, in days.
 const BACK: i64 = 7;
 const AHEAD: i64 = 90;
@@ -215,6 +219,7 @@ impl Usual {
 
 struct Name {
     kind: Kind,
+    text: Box<str>,
     words: Vec<Word>,
 }
 
@@ -265,11 +270,50 @@ impl Known {
                 self.sounds.entry(Arc::clone(&word.sound)).or_default().push(at);
             }
         }
-        self.names.push(Name { kind, words: of_name });
+        let text = plain::one_line(name, MAX_NAME).into();
+        self.names.push(Name {
+            kind,
+            text,
+            words: of_name,
+        });
     }
 
     /// What the names in these words speak for; nothing when no name is in them.
     pub fn lifts(&self, said: &str) -> Lifts {
+        let mut lifts = Lifts::new();
+        for (name, lift) in self.said_in(said) {
+            let lift = lift.min(name.kind.most());
+            if lift > 1.0 {
+                for tools in name.kind.tools() {
+                    let most = lifts.entry(*tools).or_insert(lift);
+                    *most = most.max(lift);
+                }
+            }
+        }
+        lifts
+    }
+
+    /// The names of this kind that these words hold as a whole, or nothing when there are none or too many.
+    pub fn whole(&self, kind: Kind, said: &str) -> Vec<&str> {
+        let mut whole: Vec<&Name> = self
+            .said_in(said)
+            .filter(|(name, lift)| name.kind == kind && *lift >= FAINT && *lift != PART)
+            .map(|(name, _)| name)
+            .collect();
+        // "Lunch with Anna" was said where "Lunch" is there, too.
+        let all = whole.clone();
+        whole.retain(|name| !all.iter().any(|other| name.is_part_of(other)));
+        let mut names: Vec<&str> = whole.iter().map(|name| &*name.text).collect();
+        names.sort_unstable();
+        names.dedup();
+        match names.len() > MOST_ALIKE {
+            true => Vec::new(),
+            false => names,
+        }
+    }
+
+    /// The names of which something was said, and how much that makes likelier.
+    fn said_in(&self, said: &str) -> impl Iterator<Item = (&Name, f32)> {
         let words: Vec<String> = content(said).collect();
         let stems: HashSet<String> = words.iter().map(|word| self.normal.stem(word)).collect();
         let sounds: HashSet<String> = words
@@ -280,17 +324,8 @@ impl Known {
         let by_stem = stems.iter().filter_map(|stem| self.stems.get(stem.as_str()));
         let by_sound = sounds.iter().filter_map(|sound| self.sounds.get(sound.as_str()));
         let candidates: BTreeSet<usize> = by_stem.chain(by_sound).flatten().copied().collect();
-        let mut lifts = Lifts::new();
-        for name in candidates.into_iter().filter_map(|at| self.names.get(at)) {
-            let lift = name.lift(&stems, &sounds).min(name.kind.most());
-            if lift > 1.0 {
-                for tools in name.kind.tools() {
-                    let most = lifts.entry(*tools).or_insert(lift);
-                    *most = most.max(lift);
-                }
-            }
-        }
-        lifts
+        let names = candidates.into_iter().filter_map(|at| self.names.get(at));
+        names.map(move |name| (name, name.lift(&stems, &sounds)))
     }
 
     /// How many names there are.
@@ -312,6 +347,12 @@ impl std::fmt::Debug for Known {
 }
 
 impl Name {
+    /// Whether the other has all words of this one, and more.
+    fn is_part_of(&self, other: &Name) -> bool {
+        let there = |word: &Word| other.words.iter().any(|of_other| of_other.stem == word.stem);
+        self.words.len() < other.words.len() && self.words.iter().all(there)
+    }
+
     fn lift(&self, stems: &HashSet<String>, sounds: &HashSet<String>) -> f32 {
         let said = |word: &&Word| stems.contains(&*word.stem) || sounds.contains(&*word.sound);
         let all: f32 = self.words.iter().map(|word| word.counts).sum();
@@ -372,15 +413,41 @@ mod tests {
             let lifts: Vec<(&str, f32)> = known.lifts(said).into_iter().collect();
             assert_eq!(lifts, expect, "{said}");
         };
-        let tom = [("contacts.", LOOSELY), ("mail.", LOOSELY), ("messages.", LOOSELY)];
-        let with_tom: Vec<(&str, f32)> = [("calendar.", WHOLE)].into_iter().chain(tom).collect();
-        check("scrap the climbing with Tom", &with_tom);
+        check("scrap the climbing with Tom", &[("calendar.", WHOLE)]);
+        let person = [("contacts.", LOOSELY), ("mail.", LOOSELY), ("messages.", LOOSELY)];
+        check("did Tom Whitfield write", &person);
         check("scrap the climbing", &[("calendar.", PART)]);
         // As a recogniser may write it.
         check("tick of the tacks return", &[("reminders.", WHOLE)]);
         check("what did the boiler say", &[("notes.", PART)]);
         check("play some music", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_name_that_was_said_as_a_whole_is_what_is_meant() {
+        let known = known(&[
+            (Kind::Event, "Lunch with Anna"),
+            (Kind::Event, "Lunch"),
+            (Kind::Event, "Anna's birthday party"),
+            (Kind::List, "Shopping"),
+            (Kind::Note, "Lunch"),
+        ]);
+        let check = |kind, said: &str, expect: &[&str]| assert_eq!(known.whole(kind, said), expect, "{said}");
+        check(
+            Kind::Event,
+            "make my lunch with Anna last until three",
+            &["Lunch with Anna"],
+        );
+        check(Kind::Event, "move lunch to one", &["Lunch"]);
+        check(
+            Kind::Event,
+            "call lunch with anna the anna birthday party",
+            &["Anna's birthday party", "Lunch with Anna"],
+        );
+        check(Kind::Event, "move the birthday to one", &[]);
+        check(Kind::List, "put milk on the shopping list", &["Shopping"]);
+        check(Kind::List, "put milk on the list", &[]);
     }
 
     #[test]

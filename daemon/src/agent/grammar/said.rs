@@ -12,6 +12,8 @@ use super::{json_inside, literal};
 
 /// The key that says what an argument is a stretch of; no schema that a model sees has it.
 pub(super) const KEY: &str = "x-said";
+/// The key that says which names an argument is one of, whatever else it could be a stretch of.
+pub(super) const NAMES: &str = "x-names";
 /// More words than anybody says in one breath; a longer text is dictated, and its stretches would be too many.
 const MAX_WORDS: usize = 64;
 
@@ -39,6 +41,24 @@ pub fn copied<'a>(schema: Cow<'a, Value>, said: &str, worded: &[&str]) -> Cow<'a
             true => property["items"][KEY] = Value::from(said),
             false => property[KEY] = Value::from(said),
         }
+    }
+    Cow::Owned(schema)
+}
+
+/// The schema of whose arguments these are one of the names that were said: of things that are there, so that nothing else can be
+/// meant.
+pub fn named<'a>(schema: Cow<'a, Value>, names: &[(&str, Vec<&str>)]) -> Cow<'a, Value> {
+    let fits = |(name, all): &&(&str, Vec<&str>)| {
+        let property = &schema["properties"][*name];
+        !all.is_empty() && property["type"] != "array" && text(property).is_some()
+    };
+    let names: Vec<_> = names.iter().filter(fits).collect();
+    if names.is_empty() {
+        return schema;
+    }
+    let mut schema = schema.into_owned();
+    for (name, all) in names {
+        schema["properties"][*name][NAMES] = Value::from(all.clone());
     }
     Cow::Owned(schema)
 }
