@@ -25,8 +25,6 @@ const ALIKE: f64 = 0.9;
 /// How alike the letters of what sounds the same must be: "flower" and "flour", "toe keo" and "Tokyo", but not "take" and
 /// "Tokyo". Double metaphone keeps a few consonants and puts very different words into one class.
 const SOUNDS_LIKE: f64 = 0.7;
-/// The same for several words run together, which have more letters to differ in.
-const RUN_SOUNDS_LIKE: f64 = 0.8;
 /// Words that were heard for one, at most.
 const LONGEST_RUN: usize = 4;
 
@@ -129,7 +127,7 @@ fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
             && !of_tool.iter().any(|own| jaro_winkler(own, word) >= ALIKE)
     };
     let mut content = words(text).filter(names).peekable();
-    content.peek().is_some() && (content.any(|word| heard.has(&word)) || heard.has_run(text))
+    content.peek().is_some() && content.any(|word| heard.has(&word))
 }
 
 /// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
@@ -138,7 +136,7 @@ fn grounded(text: &str, heard: &Heard<'_>) -> bool {
     let mut content = words(text)
         .filter(|word| !EMPTY.contains(&word.as_str()))
         .peekable();
-    content.peek().is_some() && (content.all(|word| heard.has(&word)) || heard.has_run(text))
+    content.peek().is_some() && content.all(|word| heard.has(&word))
 }
 
 /// What was said, to be looked up.
@@ -176,19 +174,16 @@ impl<'a> Heard<'a> {
     fn has(&self, word: &str) -> bool {
         (word.chars().all(|c| c.is_ascii_digit()) && self.counted)
             || self.words.contains(word)
-            || self.sounds_like(word, SOUNDS_LIKE)
+            || self.sounds_like(word)
             || self.words.iter().any(|h| jaro_winkler(h, word) >= ALIKE)
     }
 
-    /// Whether a text of several words is what some neighbouring ones sound like: "San Marino" for "sand marino".
-    fn has_run(&self, text: &str) -> bool {
-        let words: Vec<String> = words(text).take(LONGEST_RUN + 1).collect();
-        (2..=LONGEST_RUN).contains(&words.len()) && self.sounds_like(&words.concat(), RUN_SOUNDS_LIKE)
-    }
-
-    fn sounds_like(&self, word: &str, least: f64) -> bool {
+    fn sounds_like(&self, word: &str) -> bool {
+        // A sound is that of the beginning, so what is much longer is something else.
+        let alike =
+            |heard: &String| heard.len() <= word.len() + 3 && jaro_winkler(heard, word) >= SOUNDS_LIKE;
         let same = self.sounds.get(&self.normal.sound(word));
-        same.is_some_and(|heard| heard.iter().any(|h| jaro_winkler(h, word) >= least))
+        same.is_some_and(|heard| heard.iter().any(alike))
     }
 }
 
@@ -313,6 +308,8 @@ mod tests {
             ("take a note", "Tokyo"),
             ("what is the time in berlin", "Tokyo"),
             ("the weather in lisbon", "London"),
+            ("what is on next tuesday", "next Wednesday"),
+            ("the time in new york", "New Delhi"),
             ("the weather please", "New York"),
             ("call her back later", "Clara"),
             ("set a timer for ten minutes", "tomatoes"),

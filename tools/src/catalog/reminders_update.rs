@@ -192,6 +192,11 @@ mod tests {
                 "Call mum on Monday 30 November",
             ),
             (
+                json!({"title": "mum", "due": "by friday"}),
+                "I changed it: Call mum, on Friday 27 November.",
+                "Call mum on Friday 27 November",
+            ),
+            (
                 json!({"title": "mum", "due": "a fortnight today"}),
                 "I changed it: Call mum, on Monday 7 December.",
                 "Call mum on Monday 7 December",

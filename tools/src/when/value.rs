@@ -388,10 +388,10 @@ fn bounded(value: &When, bound: Bound, env: &Env) -> Option<When> {
             start: None,
             end: Some(start?),
         },
-        // "until friday" holds Friday for who searches; in the form that programs use, ends are exclusive.
+        // "until friday" holds Friday for people; in the form that programs use, ends are exclusive.
         Bound::Until => When::Range {
             start: None,
-            end: Some(if env.generous() || matches!(value, When::Range { .. }) {
+            end: Some(if env.inclusive() || matches!(value, When::Range { .. }) {
                 end?
             } else {
                 start?

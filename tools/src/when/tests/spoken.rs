@@ -163,6 +163,10 @@ fn what_is_put_down_at_the_end_of_a_month_is_on_its_last_day() {
             ("beginning of next month", "2026-11-01"),
             ("start of this week", "2026-09-28"),
             ("by the end of the month", "..2026-11-01"),
+            ("by sunday", "..2026-10-05"),
+            ("until sunday", "..2026-10-05"),
+            ("before sunday", "..2026-10-04"),
+            ("by five", "..2026-10-02T17:00"),
             (
                 "every friday until the end of the month",
                 "FREQ=WEEKLY;UNTIL=20261031;BYDAY=FR 2026-10-02",
