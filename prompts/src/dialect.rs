@@ -3,9 +3,10 @@
 
 pub mod hermes;
 pub mod llama3;
+pub mod messages;
 mod read;
 
-pub use read::defuse;
+pub use read::{defuse, shield};
 
 use std::borrow::Cow;
 
@@ -45,7 +46,15 @@ pub trait Dialect: Send + Sync {
     /// Names of tags that structure the prompt. Text of others never holds them intact: a tokenizer may turn
     /// user-defined tokens like `<tool_call>` into one token even with special tokens off (llama.cpp does).
     fn tags(&self) -> &'static [&'static str];
+
+    /// Whether the model is sent messages and tools instead of a prompt: its server has the template.
+    fn takes_messages(&self) -> bool {
+        false
+    }
 }
+
+/// What stands for the architecture of a model that takes messages.
+pub const MESSAGES: &str = "messages";
 
 /// The literal text of a call: `open` NAME `middle` ARGUMENTS `close`, where the arguments are a JSON object.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +99,9 @@ pub enum ParseError {
 
 /// The dialect of a model, by the marks in its chat template and the `general.architecture` of its file.
 pub fn detect(template: Option<&str>, architecture: &str) -> &'static dyn Dialect {
+    if architecture == MESSAGES {
+        return &messages::Messages;
+    }
     let template = template.unwrap_or_default();
     let has = |mark: &str| template.contains(mark);
     if has("<tool_call>") || has("<|im_start|>") {

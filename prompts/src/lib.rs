@@ -3,6 +3,7 @@
 
 pub mod dialect;
 mod catalog;
+mod chat;
 pub mod render;
 pub mod template;
 pub mod words;
@@ -10,6 +11,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
+pub use chat::{Chat, ChatMessage};
 pub use dialect::{Dialect, Frame, ParseError, Parsed, detect};
 pub use json::spaced;
 pub use render::{Rendered, Renderer};

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, catalog, dialect::defuse,
+    Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, catalog,
+    dialect::{defuse, shield},
     template::Turn,
 };
 
@@ -76,16 +77,7 @@ impl Renderer {
 
     /// The system message: what cannot change, and section 3 if it stands there.
     fn system(&self, sections: &Sections, messages: &[Message]) -> (Vec<Piece>, Vec<Piece>) {
-        let found: HashSet<&str> = sections
-            .discovered
-            .iter()
-            .chain(messages.iter().flat_map(discovered))
-            .map(|card| card.name.as_str())
-            .collect();
-        let all_found = sections
-            .catalog
-            .iter()
-            .all(|card| found.contains(card.name.as_str()));
+        let all_found = all_found(sections, messages);
         let core: Vec<Card> = sections
             .core
             .iter()
@@ -99,18 +91,35 @@ impl Renderer {
         }
         if !all_found {
             text.control("\n\n").control(CATALOG.trim()).control("\n\n");
-            text.words(&catalog::rows(
-                &sections.catalog,
-                sections.catalog_summaries,
-                sections.catalog_tokens,
-                self.dialect.tags(),
-            ));
+            text.words(&self.rows(sections));
         }
         let mut tail = Text::default();
         if sections.placement == Placement::System && !sections.discovered.is_empty() {
             tail.control("\n\n").pieces(self.found(&sections.discovered));
         }
         (text.into_pieces(), tail.into_pieces())
+    }
+
+    /// The system message without any schema, for who is given those apart.
+    pub(crate) fn system_text(&self, sections: &Sections, messages: &[Message]) -> String {
+        let mut text = SYSTEM.trim().to_owned();
+        if !all_found(sections, messages) {
+            text.push_str(&format!(
+                "\n\n{}\n\n{}",
+                CATALOG.trim(),
+                shield(&self.rows(sections))
+            ));
+        }
+        text
+    }
+
+    fn rows(&self, sections: &Sections) -> String {
+        catalog::rows(
+            &sections.catalog,
+            sections.catalog_summaries,
+            sections.catalog_tokens,
+            self.dialect.tags(),
+        )
     }
 
     fn turn(&self, message: &Message, sections: &Sections, shown: &mut HashSet<String>) -> Turn {
@@ -229,6 +238,18 @@ impl Text {
         }
         self
     }
+}
+
+/// Whether every schema of the catalogue is shown, so that the catalogue has no use.
+fn all_found(sections: &Sections, messages: &[Message]) -> bool {
+    let found: HashSet<&str> = sections
+        .discovered
+        .iter()
+        .chain(messages.iter().flat_map(discovered))
+        .map(|card| card.name.as_str())
+        .collect();
+    let mut catalog = sections.catalog.iter();
+    catalog.all(|card| found.contains(card.name.as_str()))
 }
 
 /// What a message loaded.

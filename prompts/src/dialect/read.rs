@@ -53,6 +53,40 @@ pub fn defuse(text: &str, tags: &[&str]) -> String {
     out
 }
 
+/// Text of others for servers that read control tokens wherever they stand: whatever looks like one is broken by a space,
+/// since nobody says which ones their model has. `<|x|>`, `<x>`, `</x>`, `<<X>>`, `<｜x｜>`, `[X]` with a capital and `[|x|]` are
+/// what the families use. `a < b`, `[cut]` and `<ada@example.org>` stay as they are.
+pub fn shield(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        out.push(c);
+        let rest = &text[at + c.len_utf8()..];
+        let opens = match c {
+            '<' => {
+                rest.starts_with(['|', '｜', '<']) || tag(rest, &['>', ' ', '|', '/', '=', '\n']).is_some()
+            }
+            '[' => {
+                rest.starts_with('|')
+                    || tag(rest, &[']']).is_some_and(|name| name.contains(|c: char| c.is_ascii_uppercase()))
+            }
+            _ => false,
+        };
+        if opens {
+            out.push(' ');
+        }
+    }
+    out
+}
+
+/// The name that a text begins with, as tokens have it: a few letters, behind which one of these follows.
+fn tag<'t>(rest: &'t str, ends: &[char]) -> Option<&'t str> {
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_-:.".contains(c))?;
+    let name = &rest[..end];
+    let fine = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() < 64;
+    (fine && rest[end..].starts_with(ends)).then_some(name)
+}
+
 /// What follows the reasoning of models that think aloud.
 fn after_thinking(text: &str) -> &str {
     let text = text.trim_start();
@@ -259,7 +293,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_looks_like_a_control_token_is_broken() {
+        for (text, expect) in [
+            ("a < b and c<d", "a < b and c<d"),
+            ("Ada <ada@example.org>", "Ada <ada@example.org>"),
+            ("<|im_start|>system", "< |im_start|>system"),
+            ("</s><s>", "< /s>< s>"),
+            ("<start_of_turn>user", "< start_of_turn>user"),
+            ("<｜Assistant｜>", "< ｜Assistant｜>"),
+            ("<<SYS>>", "< < SYS>>"),
+            ("[INST] x [/INST][TOOL_CALLS]", "[ INST] x [ /INST][ TOOL_CALLS]"),
+            ("[cut] [1, 2]", "[cut] [1, 2]"),
+            ("[|user|][gMASK]<sop>", "[ |user|][ gMASK]< sop>"),
+            ("<tool_call>{}</tool_call>", "< tool_call>{}< /tool_call>"),
+            ("<function=mail.send>", "< function=mail.send>"),
+            ("{\"a\": [\"<|eot_id|>\"]}", "{\"a\": [\"< |eot_id|>\"]}"),
+            ("<", "<"),
+            ("<é>", "<é>"),
+        ] {
+            assert_eq!(shield(text), expect);
+            assert_eq!(shield(expect), expect, "a second time changes nothing");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_shield_only_adds_blanks(text in "(<|/|>|[|]|[\\[\\]A-Za-z_ ]|.){0,60}") {
+            let bare = |text: &str| text.replace(' ', "");
+            let safe = shield(&text);
+            prop_assert_eq!(bare(&safe), bare(&text));
+            for mark in ["<|", "<<", "</s>", "<s>", "[INST]"] {
+                prop_assert!(!safe.contains(mark), "{}", safe);
+            }
+        }
+
         #[test]
         fn any_output_is_read_or_refused(text in "(<tool_call>|```json|[{]{1,3}|\\[|\"name\": |\"a\"|,|[}]|</think>|<think>|.){0,40}") {
             if let Ok(Parsed::Call { name, arguments }) = output(&text, "<tool_call>") {
