@@ -13,8 +13,8 @@ pub use edit::set;
 pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
 pub use values::{
-    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, Period, SearchUrl, ServerUrl,
-    SmtpUrl, ToolPattern, Weights,
+    AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, ModelUrl, Period, SearchUrl,
+    ServerUrl, SmtpUrl, ToolPattern, Weights,
 };
 
 use schemars::JsonSchema;
@@ -105,9 +105,12 @@ section! {
 section! {
     /// The language model.
     Llm {
+        /// Where it runs: on this machine ("local"), or on one of yours that llm.server names ("server"). A server is told what
+        /// you say and what tools find for it.
+        backend: Backend = Backend::Local,
         /// An id from `tiro models list`, or the path of any GGUF file.
         model: Weights = Weights::id("qwen2.5-coder-1.5b-instruct-q4_k_m"),
-        /// Context window in tokens. A larger one needs more memory.
+        /// Context window in tokens, that of a server's model, too. A larger one needs more memory.
         #[schemars(range(min = 1024, max = 1_048_576))]
         context: u32 = 32_768,
         /// Threads to compute with; 0 chooses by the machine.
@@ -128,6 +131,32 @@ section! {
         max_tokens: u32 = 512,
         /// Longest time for one step.
         timeout: Period = Period::minutes(2),
+        /// A model on a bigger machine, behind OpenAI's chat interface: llama-server, vLLM, Ollama.
+        server: LlmServer = LlmServer::default(),
+    }
+}
+
+section! {
+    /// A model on a bigger machine, behind OpenAI's chat interface: llama-server, vLLM, Ollama. Used with llm.backend = "server".
+    LlmServer {
+        /// Its address, such as "http://192.168.1.20:8080" or "https://llm.example.org/v1"; "/v1" is added to one without a path.
+        /// Plain http is for a server on your own machine or network: "localhost", a private address, or a name that is one word or
+        /// ends with ".local".
+        url: ModelUrl = ModelUrl::default(),
+        /// Whether plain http may go anywhere else, too. Everybody on the way can read what you say then.
+        allow_http: bool = false,
+        /// What the server calls the model; empty takes the first one that it lists.
+        #[schemars(length(max = 200))]
+        model: String = String::new(),
+        /// How long the server may be silent, before its first word and between two.
+        timeout: Period = Period::minutes(1),
+        /// A command that prints the key, such as "pass show llm", for a server that wants one.
+        #[schemars(length(max = 2000))]
+        key_command: String = String::new(),
+        /// A file with the key, which nobody but you may read.
+        key_file: FilePath = FilePath::default(),
+        /// Whether the Secret Service has the key, by the attributes service = "tiro" and account = "llm".
+        keyring: bool = false,
     }
 }
 
@@ -579,6 +608,15 @@ section! {
         /// How long traces and the history are kept.
         retention: Period = Period::days(90),
     }
+}
+
+/// Where the model runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's own words explain both")]
+pub enum Backend {
+    Local,
+    Server,
 }
 
 /// How the KV cache is stored.

@@ -19,6 +19,7 @@ pub mod status;
 pub mod ring;
 pub mod secret;
 pub mod dav;
+pub mod far;
 pub mod post;
 pub mod bus;
 pub mod supervisor;

@@ -285,6 +285,8 @@ pub fn describe(happening: &Happening) -> Option<String> {
         Happening::Heard { text, seconds, ms } => {
             format!("heard    \"{text}\"  ({seconds:.1} s of audio in {ms:.0} ms)")
         }
+        // With a server there is nothing to prepare.
+        Happening::Prepared { prepared } if prepared.tokens == 0 => return None,
         Happening::Prepared { prepared } => match prepared.restored {
             true => format!(
                 "prefix   {} tokens from the snapshot in {:.0} ms",

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Context as _;
 use models::{
     EngineError,
-    llm::{Generate, Generated, Llm, ModelInfo, Opening, Piece, Prepared},
+    llm::{Chat, ChatMessage, ChatTool, Generate, Generated, Llm, ModelInfo, Opening, Piece, Prepared},
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{Renderer, Template, words};
@@ -290,11 +290,22 @@ impl Room {
         transcribe(&*self.stt, &self.parts.limits, speech).await
     }
 
-    /// Generates an answer to a prompt.
+    /// Generates an answer to a prompt. A server knows its model's window better than the config may: where it says that
+    /// the prompt is too long, the oldest turn goes and it is asked once more.
     ///
     /// # Errors
     /// What keeps the engine from it.
-    pub async fn generate(&self, ask: Ask) -> Result<Generated, EngineError> {
+    pub async fn generate(&mut self, ask: Ask) -> Result<Generated, EngineError> {
+        match self.generate_once(ask).await {
+            Err(EngineError::TooLong(why)) => match self.agent()?.trim() {
+                Some(shorter) => self.generate_once(shorter).await,
+                None => Err(EngineError::TooLong(why)),
+            },
+            other => other,
+        }
+    }
+
+    async fn generate_once(&self, ask: Ask) -> Result<Generated, EngineError> {
         let limits = &self.parts.limits;
         let request = Generate {
             prompt: pieces(ask.prompt),
@@ -304,6 +315,7 @@ impl Room {
             max_tokens: limits.max_tokens,
             temperature: limits.temperature,
             seed: 0,
+            chat: ask.chat.map(chat),
         };
         bounded(limits.generate, self.llm.generate(request, &mut |_| {})).await
     }
@@ -407,11 +419,13 @@ impl Room {
                 words::engine_crashed()
             }
             EngineError::TimedOut(_) => words::timed_out("answer that"),
+            EngineError::TooLong(_) => words::too_long(),
             EngineError::Cancelled => words::cancelled(),
             EngineError::NoEngine { .. }
             | EngineError::NoModel { .. }
             | EngineError::BadModel { .. }
-            | EngineError::TooLittleMemory { .. } => words::engine_missing(&error.to_string()),
+            | EngineError::TooLittleMemory { .. }
+            | EngineError::Server(_) => words::engine_missing(&error.to_string()),
         };
         Reply {
             text,
@@ -444,11 +458,35 @@ impl Parts {
     pub fn agent(&self, info: &ModelInfo, index: &Arc<Index>) -> Agent {
         let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
         let (template, warning) = Template::load(info.chat_template.as_deref(), &info.bos, &info.eos);
-        if let Some(error) = warning {
+        if let Some(error) = warning.filter(|_| !dialect.takes_messages()) {
             tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
         }
         let toolbox = Toolbox::new(self.tools, Arc::clone(index), &self.settings.loading);
         Agent::new(self.settings.clone(), Renderer::new(template, dialect), toolbox)
+    }
+}
+
+/// A question in messages as the engine takes it.
+fn chat(chat: prompts::Chat) -> Chat {
+    // Whoever speaks in messages answers in this dialect.
+    let frame = prompts::detect(None, prompts::dialect::MESSAGES).frame();
+    let message = |message| match message {
+        prompts::ChatMessage::System(text) => ChatMessage::System(text),
+        prompts::ChatMessage::User(text) => ChatMessage::User(text),
+        prompts::ChatMessage::Assistant(text) => ChatMessage::Assistant(text),
+        prompts::ChatMessage::Call { id, name, arguments } => ChatMessage::Call { id, name, arguments },
+        prompts::ChatMessage::Result { id, content } => ChatMessage::Result { id, content },
+    };
+    let tool = |card: prompts::Card| ChatTool {
+        name: card.name,
+        description: card.summary,
+        parameters: card.parameters,
+    };
+    Chat {
+        messages: chat.messages.into_iter().map(message).collect(),
+        tools: chat.tools.into_iter().map(tool).collect(),
+        must_call: chat.must_call,
+        frame: [frame.open, frame.middle, frame.close],
     }
 }
 

@@ -91,6 +91,29 @@ impl Place<'_> {
     }
 }
 
+/// The key of a model server: printed by a command, in a file, or kept by the Secret Service for this account. Nothing where
+/// none of them is named.
+///
+/// # Errors
+/// Which way was tried, and why it did not work.
+pub async fn key(command: &str, file: &FilePath, account: Option<&str>) -> anyhow::Result<Option<String>> {
+    if !command.is_empty() {
+        let key = of_command(command, PATIENCE).await;
+        return key.map(Some).context("llm.server.key_command did not work");
+    }
+    if let Some(path) = file.path() {
+        let key = of_file(&path).context("llm.server.key_file cannot be used");
+        return key.map(Some);
+    }
+    let Some(account) = account else {
+        return Ok(None);
+    };
+    match tokio::time::timeout(PATIENCE, of_service(account)).await {
+        Ok(key) => key.map(Some).context("There is no key for the model server"),
+        Err(_) => bail!("The Secret Service does not answer, so there is no key for the model server"),
+    }
+}
+
 /// What a command prints on its first line.
 ///
 /// # Errors
@@ -157,7 +180,7 @@ fn of_file(path: &Path) -> anyhow::Result<String> {
 async fn of_service(account: &str) -> anyhow::Result<String> {
     let bus = Connection::session()
         .await
-        .context("there is no session bus; set password_command or password_file instead")?;
+        .context("there is no session bus; set a command or a file instead")?;
     ask(&bus, account).await
 }
 
@@ -167,7 +190,7 @@ async fn ask(bus: &Connection, account: &str) -> anyhow::Result<String> {
     const SERVICE: &str = "org.freedesktop.secrets";
     const ROOT: &str = "/org/freedesktop/secrets";
     const MAIN: Option<&str> = Some("org.freedesktop.Secret.Service");
-    let none = "no Secret Service answers on the session bus; set password_command or password_file instead";
+    let none = "no Secret Service answers on the session bus; set a command or a file instead";
     let opened = bus
         .call_method(
             Some(SERVICE),

@@ -49,6 +49,9 @@ pub struct Status {
     pub model: String,
     /// What the model runs on.
     pub device: String,
+    /// The server that the model is on, where it is on none of this machine's processes: `https://host:port`.
+    #[serde(default)]
+    pub server: Option<String>,
     /// How the static prefix came into the KV cache; nothing until the daemon is ready.
     pub prefix: Option<Prepared>,
     /// Whether the engine holds all that was said so far: the next turn evaluates nothing but new words.
@@ -74,6 +77,7 @@ impl Status {
             rss: own_rss(),
             model: info.map(|i| i.name.clone()).unwrap_or_default(),
             device: info.map(|i| i.device.clone()).unwrap_or_default(),
+            server: engines.llm.server().map(str::to_owned),
             llm: engines.llm.stats(),
             stt: engines.stt.stats(),
             ..Status::default()
@@ -108,6 +112,11 @@ impl Status {
         } else {
             format!(" {} on {}", self.model, self.device)
         };
+        let llm = match &self.server {
+            Some(server) if self.model.is_empty() => format!(" on the server {server}"),
+            Some(server) => format!(" {} on the server {server}", self.model),
+            None => format!("{model}: {}, {} restarts", engine(&self.llm), self.llm.restarts),
+        };
         let mut savings = match self.savings.eager {
             0 => String::new(),
             _ => format!("\ntools: {}", self.savings.summary()),
@@ -122,15 +131,13 @@ impl Status {
         };
         let problems: String = self.problems.iter().map(|text| format!("\n! {text}")).collect();
         format!(
-            "{}, process {}, up {} s, {} MiB, {} turns\nllm{model}: {}, {} restarts\nstt: {}, {} restarts\n\
+            "{}, process {}, up {} s, {} MiB, {} turns\nllm{llm}\nstt: {}, {} restarts\n\
              tokens: {} of {} prompt tokens cached, {} written{savings}{muted}{problems}",
             self.state,
             self.pid,
             self.uptime_s,
             mib(self.rss),
             self.turns,
-            engine(&self.llm),
-            self.llm.restarts,
             engine(&self.stt),
             self.stt.restarts,
             self.tokens.cached,
@@ -149,4 +156,44 @@ fn own_rss() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|s| s.split(' ').nth(1)?.parse::<u64>().ok());
     pages.unwrap_or_default() * rustix::param::page_size() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_on_a_server_is_no_process() {
+        let status = Status {
+            pid: 1,
+            state: "idle".into(),
+            model: "qwen3".into(),
+            device: "http://tower:8080".into(),
+            server: Some("http://tower:8080".into()),
+            ..Status::default()
+        };
+        let lines = status.lines();
+        assert!(
+            lines.contains("\nllm qwen3 on the server http://tower:8080\nstt: not loaded"),
+            "{lines}"
+        );
+        let unknown = Status {
+            model: String::new(),
+            ..status.clone()
+        };
+        assert!(
+            unknown
+                .lines()
+                .contains("\nllm on the server http://tower:8080\n")
+        );
+        let local = Status {
+            server: None,
+            ..status
+        };
+        assert!(
+            local.lines().contains(": not loaded, 0 restarts\nstt"),
+            "{}",
+            local.lines()
+        );
+    }
 }

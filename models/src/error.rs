@@ -57,4 +57,12 @@ pub enum EngineError {
     /// The two sides do not understand each other (version, frame, order).
     #[error("engine protocol: {0}")]
     Protocol(String),
+    /// A model server cannot be used: which one, why, and what to do; no dot at the end. It never crosses a socket.
+    #[error("{0}")]
+    #[serde(skip)]
+    Server(String),
+    /// What a model server was sent does not fit the window of its model. It never crosses a socket.
+    #[error("{0}")]
+    #[serde(skip)]
+    TooLong(String),
 }

@@ -1,4 +1,4 @@
-//! What Tiro thinks and hears with: engines as child processes, and the weights they load.
+//! What Tiro thinks and hears with: engines as child processes, the weights they load, and servers in their place.
 //!
 //! This library is the client side and names no native crate; `src/bin/` holds the two engines.
 
@@ -7,6 +7,7 @@ pub mod llm;
 pub mod stt;
 
 pub mod engine;
+pub mod server;
 pub mod ghosts;
 pub mod machine;
 #[cfg(any(feature = "llm", feature = "stt"))]

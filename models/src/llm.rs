@@ -1,4 +1,4 @@
-//! The language model as the daemon sees it, whether a child process, a scripted fake or later a server.
+//! The language model as the daemon sees it, whether a child process, a scripted fake or a server.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,60 @@ pub struct Generate {
     pub temperature: f32,
     /// For temperatures above 0.
     pub seed: u32,
+    /// The same question in messages, for servers; no engine is ever sent it.
+    #[serde(skip)]
+    pub chat: Option<Chat>,
+}
+
+/// A question in messages, for servers that render the prompt themselves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chat {
+    /// Oldest first.
+    pub messages: Vec<ChatMessage>,
+    /// What may be called, best first.
+    pub tools: Vec<ChatTool>,
+    /// Whether one of them has to be called.
+    pub must_call: bool,
+    /// How a call stands in the text that comes back: what is before the name, between it and the arguments, and behind.
+    pub frame: [&'static str; 3],
+}
+
+/// One message of a [`Chat`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatMessage {
+    /// Who the model is, and its rules.
+    System(String),
+    /// The person.
+    User(String),
+    /// The model, in words.
+    Assistant(String),
+    /// The model called a tool.
+    Call {
+        /// Names the call in its result.
+        id: String,
+        /// The tool.
+        name: String,
+        /// A JSON object.
+        arguments: String,
+    },
+    /// What the tool answered.
+    Result {
+        /// The call.
+        id: String,
+        /// The answer.
+        content: String,
+    },
+}
+
+/// A tool that a model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatTool {
+    /// Letters, digits, `_` and `-`.
+    pub name: String,
+    /// What it does, in a line.
+    pub description: String,
+    /// JSON schema of the arguments.
+    pub parameters: serde_json::Value,
 }
 
 /// A way in which an answer may begin.
@@ -168,5 +222,10 @@ pub trait Llm: Send + Sync {
     /// Memory and counters; never starts anything.
     fn stats(&self) -> EngineStats {
         EngineStats::default()
+    }
+
+    /// The server that it is, `https://host:port`, where it is no process of this machine.
+    fn server(&self) -> Option<&str> {
+        None
     }
 }

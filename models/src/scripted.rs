@@ -1,5 +1,9 @@
 //! Engines that follow a script: the daemon's tests run without weights and assert what the model was sent.
 
+mod server;
+
+pub use server::{Act, Heard, STREAM, ScriptedServer};
+
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},

@@ -18,6 +18,7 @@ mod session;
 mod answers;
 mod icon;
 mod dialogue;
+mod far;
 mod real;
 mod tokens;
 mod ringing;

@@ -1,6 +1,6 @@
 //! What goes into the agent and what comes out, as data.
 
-use prompts::Piece;
+use prompts::{Chat, Piece};
 use serde_json::Value;
 
 use super::rules::Asked;
@@ -50,6 +50,8 @@ pub struct Ask {
     pub openings: Vec<Opening>,
     /// GBNF of the whole answer where there are no openings.
     pub grammar: Option<String>,
+    /// The same in messages, for a model that takes those; it has neither openings nor a grammar then.
+    pub chat: Option<Chat>,
 }
 
 /// How a call may begin.

@@ -15,6 +15,7 @@ use super::log;
 use crate::{
     agent::{Answer, IfUnsure, SPLIT_SCORE, Settings, toolbox},
     config::{self, Config, Discovered, Kv, Loading, Period, Weights},
+    far,
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
     trace::Trace,
@@ -71,8 +72,11 @@ impl App {
     /// The language model; started when it is first asked.
     ///
     /// # Errors
-    /// When the configured model is neither an id nor a path.
+    /// When the configured model is neither an id nor a path, or the configured server cannot be one.
     pub fn llm(&self) -> anyhow::Result<Arc<dyn Llm>> {
+        if far::is_chosen(&self.config) {
+            return Ok(Arc::new(far::server(&self.config)?));
+        }
         let llm = &self.config.llm;
         let config = LlmConfig {
             engines_dir: self.config.engines.dir.path(),

@@ -6,6 +6,7 @@
 mod accounts;
 mod hotkey;
 mod microphone;
+mod model_server;
 mod report;
 
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
@@ -24,6 +25,7 @@ use super::app::App;
 use crate::{
     bus,
     config::{Config, Loaded, Weights, read},
+    far,
     paths::Paths,
     ring::sound,
     room::Clock,
@@ -363,8 +365,9 @@ fn weights(app: &App) -> Section {
     section
 }
 
-fn chosen(config: &Config) -> [(&'static str, &Weights); 2] {
-    [("llm", &config.llm.model), ("stt", &config.stt.model)]
+fn chosen(config: &Config) -> impl Iterator<Item = (&'static str, &Weights)> {
+    let llm = (!far::is_chosen(config)).then_some(("llm", &config.llm.model));
+    llm.into_iter().chain([("stt", &config.stt.model)])
 }
 
 fn known(weights: &Weights) -> Option<Model> {
@@ -379,7 +382,6 @@ fn known(weights: &Weights) -> Option<Model> {
 fn memory(config: &Config) -> Section {
     let mut section = Section::new("memory");
     let needed: u64 = chosen(config)
-        .into_iter()
         .map(|(_, weights)| match (known(weights), weights.file()) {
             (Some(model), _) => model.memory_mib << 20,
             (None, Some(file)) => fs::metadata(file).map_or(0, |meta| meta.len()),
@@ -389,7 +391,7 @@ fn memory(config: &Config) -> Section {
     match machine::available_memory() {
         Some(free) => {
             let says = format!(
-                "{} free, at least {} needed while both models are loaded.",
+                "{} free, at least {} needed while all models are loaded.",
                 mib(free),
                 mib(needed)
             );
@@ -414,6 +416,7 @@ fn memory(config: &Config) -> Section {
 async fn engines(app: &App) -> Section {
     let mut section = Section::new("engines");
     match app.llm() {
+        _ if far::is_chosen(&app.config) => model_server::examine(&mut section, &app.config).await,
         Ok(llm) => {
             let info = tokio::time::timeout(ENGINE_TIME, llm.info()).await;
             let rss = llm.stats().rss;
@@ -552,8 +555,15 @@ async fn daemon(app: &App) -> Section {
 
 fn privacy(config: &Config) -> Section {
     let mut section = Section::new("privacy");
+    if far::is_chosen(config) {
+        model_server::privacy(&mut section, config);
+    }
     let weather = config.reach().weather;
     match weather.enabled {
+        false if far::is_chosen(config) => section.ok(
+            "network",
+            "Nothing else leaves this machine. Only `tiro models pull` uses the network besides.",
+        ),
         false => section.ok(
             "network",
             "Nothing leaves this machine. Only `tiro models pull` uses the network.",

@@ -21,7 +21,7 @@ use models::{
 };
 use serde_json::{Value, json};
 
-use crate::{config::Config, reply::say_aside};
+use crate::{config::Config, far, reply::say_aside};
 
 /// What to do with the weights.
 #[derive(Debug, Subcommand)]
@@ -69,8 +69,11 @@ pub enum ModelsVerb {
 pub async fn run(verb: ModelsVerb, dir: &Path, config: &Config) -> anyhow::Result<ExitCode> {
     let cancel = Arc::new(AtomicBool::new(false));
     let (dir, flag) = (dir.to_owned(), Arc::clone(&cancel));
-    let wanted: Vec<String> = [&config.llm.model, &config.stt.model]
+    // A model on a server is its affair.
+    let llm = (!far::is_chosen(config)).then_some(&config.llm.model);
+    let wanted: Vec<String> = [llm, Some(&config.stt.model)]
         .into_iter()
+        .flatten()
         .filter(|weights| weights.file().is_none())
         .map(|weights| weights.as_str().to_owned())
         .collect();

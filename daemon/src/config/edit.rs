@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, ensure};
-use toml_edit::{DocumentMut, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{Key, file, keys::keys};
 use crate::paths::create_private;
@@ -24,11 +24,18 @@ pub fn set(path: &Path, name: &str, value: &str) -> anyhow::Result<()> {
         Err(problems) => file::complaint(path, &problems),
         Ok(_) => anyhow!("The config {} cannot be read as TOML.", path.display()),
     })?;
-    let section = document
-        .entry(&key.section)
-        .or_insert_with(|| Item::Table(Table::new()))
-        .as_table_like_mut()
-        .ok_or_else(|| anyhow!("{} is not a section in {}.", key.section, path.display()))?;
+    let mut section: &mut dyn TableLike = document.as_table_mut();
+    let mut parts = key.section.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let mut new = Table::new();
+        // A section that is only there for one inside it is not written by itself.
+        new.set_implicit(parts.peek().is_some());
+        section = section
+            .entry(part)
+            .or_insert(Item::Table(new))
+            .as_table_like_mut()
+            .ok_or_else(|| anyhow!("{} is not a section in {}.", key.section, path.display()))?;
+    }
     let mut new = typed(key, value);
     match section.get_mut(&key.name).and_then(Item::as_value_mut) {
         // The comment behind a value belongs to the key and stays.
@@ -163,6 +170,18 @@ mod tests {
             "llm.context",
             "8192",
             "llm = { kv = 'f16' , context = 8192 } # x\n",
+        );
+        check(
+            "",
+            "llm.server.url",
+            "http://tower:8080",
+            "[llm.server]\nurl = \"http://tower:8080\"\n",
+        );
+        check(
+            "[llm]\nkv = 'f16'\n\n[llm.server] # here\nmodel = 'm'\n",
+            "llm.server.keyring",
+            "true",
+            "[llm]\nkv = 'f16'\n\n[llm.server] # here\nmodel = 'm'\nkeyring = true\n",
         );
         check("[llm]\nkv = 'bad'\n", "llm.kv", "q8_0", "[llm]\nkv = \"q8_0\"\n");
     }

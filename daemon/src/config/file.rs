@@ -67,7 +67,7 @@ impl Loaded {
                 Some(line) => format!("{file}, line {line}"),
                 None => "default".to_owned(),
             };
-            (keys::value(&now[&key.section][&key.name]), origin)
+            (keys::value(key.of(&now)), origin)
         };
         keys::render(entry, words)
     }
@@ -178,6 +178,20 @@ impl Check<'_> {
 
     fn section(&mut self, section: &str, known: &[&Key], entries: &DeTable<'_>) {
         for (name, value) in entries {
+            let inner = format!("{section}.{}", name.get_ref());
+            let keys: Vec<&Key> = keys().iter().filter(|key| key.section == inner).collect();
+            match value.get_ref() {
+                _ if keys.is_empty() => {}
+                DeValue::Table(entries) => {
+                    self.section(&inner, &keys, entries);
+                    continue;
+                }
+                _ => {
+                    let what = format!("{inner} is a section: write [{inner}] and its keys below it.");
+                    self.problem(name.span(), what);
+                    continue;
+                }
+            }
             let Some(key) = known.iter().find(|key| key.name == name.get_ref().as_ref()) else {
                 let names = known.iter().map(|key| key.name.as_str());
                 let hint =
@@ -227,7 +241,7 @@ impl Check<'_> {
 
     /// One entry of a list of names.
     fn entry(&mut self, key: &Key, allowed: &str, names: &[&str], entry: &toml::Spanned<DeValue<'_>>) {
-        let alone = serde_json::json!({ &key.section: { &key.name: [json(entry.get_ref())] } });
+        let alone = key.alone(serde_json::json!([json(entry.get_ref())]));
         if Config::deserialize(alone).is_err() {
             let given = excerpt(self.text.get(entry.span()).unwrap_or_default());
             let name = entry.get_ref().as_str().unwrap_or_default();
@@ -256,7 +270,7 @@ impl Check<'_> {
             let Some(json) = json(value.get_ref()) else {
                 continue;
             };
-            let alone = serde_json::json!({ &key.section: { &key.name: [{ &field.name: &json }] } });
+            let alone = key.alone(serde_json::json!([{ &field.name: &json }]));
             if !field.within_bounds(&json) || Config::deserialize(alone).is_err() {
                 let given = excerpt(self.text.get(value.span()).unwrap_or_default());
                 self.problem(
@@ -303,8 +317,7 @@ impl Check<'_> {
 /// Whether a value may stand at a key: a config that says nothing else must take it, inside the key's bounds.
 fn fits(key: &Key, value: &DeValue<'_>) -> bool {
     let Some(value) = json(value) else { return false };
-    let alone = serde_json::json!({ &key.section: { &key.name: &value } });
-    key.within_bounds(&value) && Config::deserialize(alone).is_ok()
+    key.within_bounds(&value) && Config::deserialize(key.alone(value)).is_ok()
 }
 
 fn json(value: &DeValue<'_>) -> Option<serde_json::Value> {
@@ -386,6 +399,18 @@ mod tests {
         check(
             "[consent]\n\n  zzz = 1",
             &["line 3, column 3: [consent] has no key zzz. It has: timeout."],
+        );
+        check("[llm.server]\nurl = \"http://tower:8080\"\n", &["fine"]);
+        check(
+            "[llm]\nserver = 3\n",
+            &["line 2, column 1: llm.server is a section: write [llm.server] and its keys below it."],
+        );
+        check(
+            "[llm.server]\n\nmodle = \"x\"\nkeyring = 1\n",
+            &[
+                "line 3, column 1: [llm.server] has no key modle. Did you mean model?",
+                "line 4, column 11: llm.server.keyring is 1, and should be true or false.",
+            ],
         );
         check(
             "[llmm]\n",
@@ -476,7 +501,7 @@ mod tests {
             &[
                 "line 2, column 9: tools.top_k is 0, and should be a whole number from 1 to 20.",
                 r#"line 4, column 6: llm.kv is 1, and should be "f16" or "q8_0"."#,
-                "line 5, column 1: [llm] has no key x. It has: model, context, threads, gpu_layers, kv, idle_unload, \
+                "line 5, column 1: [llm] has no key x. It has: backend, model, context, threads, gpu_layers, kv, idle_unload, \
                  temperature, max_tokens, timeout.",
             ],
         );

@@ -3,14 +3,14 @@
 use std::{fmt::Write as _, sync::LazyLock};
 
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Config;
 
 /// One key of the config file.
 #[derive(Debug)]
 pub struct Key {
-    /// The part in brackets.
+    /// The part in brackets; one inside another has a dot.
     pub section: String,
     /// What the section is about.
     pub about: String,
@@ -74,6 +74,18 @@ impl Key {
     /// `section.name`.
     pub fn path(&self) -> String {
         format!("{}.{}", self.section, self.name)
+    }
+
+    /// A config that says nothing but this.
+    pub(super) fn alone(&self, value: Value) -> Value {
+        let inside = |value, name: &str| json!({ name: value });
+        self.section.rsplit('.').fold(inside(value, &self.name), inside)
+    }
+
+    /// Its value in a whole config.
+    pub(super) fn of<'v>(&self, config: &'v Value) -> &'v Value {
+        let section = self.section.split('.').fold(config, |value, part| &value[part]);
+        &section[&self.name]
     }
 
     /// What the value may be, in words: "a whole number from 1 to 20".
@@ -178,21 +190,35 @@ fn collect() -> Vec<Key> {
         .into_generator()
         .into_root_schema_for::<Config>()
         .to_value();
-    let members = |value: &Value| value["properties"].as_object().cloned().unwrap_or_default();
     let mut keys = Vec::new();
     for (section, schema) in members(&schema) {
-        for (name, key) in members(&schema) {
-            keys.push(Key {
-                section: section.clone(),
-                about: text(&schema, "description"),
-                name,
-                words: text(&key, "description"),
-                default: key["default"].clone(),
-                schema: key.as_object().cloned().unwrap_or_default(),
-            });
-        }
+        collect_section(section, &schema, &mut keys);
     }
     keys
+}
+
+fn members(schema: &Value) -> Map<String, Value> {
+    schema["properties"].as_object().cloned().unwrap_or_default()
+}
+
+/// The keys of a section, and then those of the sections inside it, as they have to stand in a file.
+fn collect_section(section: String, schema: &Value, keys: &mut Vec<Key>) {
+    let (inner, own): (Vec<_>, Vec<_>) = members(schema)
+        .into_iter()
+        .partition(|(_, key)| key["properties"].is_object());
+    for (name, key) in own {
+        keys.push(Key {
+            section: section.clone(),
+            about: text(schema, "description"),
+            name,
+            words: text(&key, "description"),
+            default: key["default"].clone(),
+            schema: key.as_object().cloned().unwrap_or_default(),
+        });
+    }
+    for (name, schema) in inner {
+        collect_section(format!("{section}.{name}"), &schema, keys);
+    }
 }
 
 fn text(value: &Value, name: &str) -> String {

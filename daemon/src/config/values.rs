@@ -341,6 +341,8 @@ macro_rules! checked {
 checked! {
     /// Somebody's mail address.
     MailAddress: MAIL_ADDRESS, outbox::is_address;
+    /// Where a model server is.
+    ModelUrl: MODEL_URL, |text| tools::system::dav::Account::place(text).is_ok();
     /// Where mail is read.
     ImapUrl: IMAP_URL, |text| Server::parse(text, Protocol::Imap).is_ok();
     /// Where mail is sent.
@@ -489,6 +491,8 @@ const DAYS: [(&str, Weekday); 7] = [
 const ACCOUNT_NAME: &str = r#"up to 32 lower-case letters, digits and "-""#;
 const SERVER_URL: &str =
     r#"an address such as "https://dav.example.com/", without user name and password in it"#;
+const MODEL_URL: &str =
+    r#"an address such as "http://192.168.1.20:8080", without user name and password in it"#;
 const MAIL_ADDRESS: &str = r#"an address such as "ada@example.org""#;
 const IMAP_URL: &str = r#"an address such as "imaps://imap.example.org", or "imap://localhost:143" where encryption begins later"#;
 const SMTP_URL: &str = r#"an address such as "smtps://smtp.example.org", or "smtp://smtp.example.org" where encryption begins later"#;
@@ -539,6 +543,7 @@ text_value! {
     AccountName: ACCOUNT_NAME;
     ServerUrl: SERVER_URL;
     MailAddress: MAIL_ADDRESS;
+    ModelUrl: MODEL_URL;
     ImapUrl: IMAP_URL;
     SmtpUrl: SMTP_URL;
     SearchUrl: SEARCH_URL;

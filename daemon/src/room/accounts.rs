@@ -116,7 +116,8 @@ impl Room {
         }
     }
 
-    /// Counts the static prefix and every schema with the model's own tokenizer, once.
+    /// Counts the static prefix and every schema with the model's own tokenizer, once. A server does not count, and what lazy
+    /// loading saves is not told by estimates.
     ///
     /// # Errors
     /// What keeps the engine from it; everything works without, by estimates.
@@ -124,6 +125,9 @@ impl Room {
         let (Some(info), Some(agent), None) = (&self.info, &self.agent, self.sizes) else {
             return Ok(());
         };
+        if self.llm.server().is_some() {
+            return Ok(());
+        }
         let mut eager = self.parts.clone();
         eager.settings.loading.lazy = false;
         let eager = eager.agent(info, &self.index).prefix();

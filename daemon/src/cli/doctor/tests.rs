@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use models::scripted::{Act, ScriptedServer};
+
 use super::*;
 
 /// The report on a home, as one line of `section.check severity` each, and its text.
@@ -86,6 +88,58 @@ async fn who_hears_of_the_weather_is_named() {
     }
     assert!(text.contains("tells weather.example for which place"), "{text}");
     assert!(text.contains("open can be changed by others."), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_is_asked_and_named() {
+    let listed = serde_json::json!({"data": [{"id": "qwen"}, {"id": "other"}]});
+    let server = ScriptedServer::start(move |_| Act::json(200, &listed)).unwrap();
+    let origin = server.origin();
+    for (model, expect, says) in [
+        ("", "engines.llm ok", "answers and has qwen."),
+        ("other", "engines.llm ok", "answers and has other."),
+        (
+            "missing",
+            "engines.llm fail",
+            "has no model missing. It has: qwen, other.",
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let engines = home.path().join("engines");
+        let config = format!(
+            "[engines]\ndir = {engines:?}\n[llm]\nbackend = \"server\"\n[llm.server]\nurl = {origin:?}\nmodel = {model:?}\n"
+        );
+        fs::write(home.path().join("config.toml"), config).unwrap();
+        let (lines, text) = report(home.path()).await;
+        for expect in [expect, "privacy.server info", "models.stt fail"] {
+            assert!(
+                lines.iter().any(|line| line == expect),
+                "no {expect} in {lines:?}"
+            );
+        }
+        // The local model is not needed.
+        assert!(
+            !lines.iter().any(|line| line.starts_with("models.llm")),
+            "{lines:?}"
+        );
+        for part in [says, &format!("is told to {origin}, where the model runs")] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains("Nothing leaves this machine"), "{text}");
+    }
+    let gone = {
+        let config = "[engines]\ndir = \"/nonexistent\"\n[llm]\nbackend = \"server\"\n[llm.server]\nurl = \"http://127.0.0.1:1\"\n";
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("config.toml"), config).unwrap();
+        report(home.path()).await
+    };
+    assert!(gone.0.contains(&"engines.llm fail".to_owned()), "{gone:?}");
+    assert!(
+        gone.1
+            .contains("The model server at http://127.0.0.1:1 cannot be reached"),
+        "{}",
+        gone.1
+    );
 }
 
 #[tokio::test]
