@@ -19,6 +19,7 @@ mod answers;
 mod icon;
 mod dialogue;
 mod far;
+mod llama_server;
 mod real;
 mod tokens;
 mod ringing;

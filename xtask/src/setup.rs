@@ -322,6 +322,13 @@ static NEEDS: &[Need] = &[
         how: How::Python(AIOSMTPD),
     },
     Need {
+        name: "xllamacpp",
+        why: "is llama.cpp's server, ready built, which a test has the model on",
+        used: Use::Test,
+        present: || has_python("xllamacpp", XLLAMACPP),
+        how: How::Python(XLLAMACPP),
+    },
+    Need {
         name: "Dovecot",
         why: "is the mail server that the tests synchronise with; they start their own, so one of the system may be stopped",
         used: Use::Test,
@@ -378,6 +385,8 @@ const MPV_MPRIS: [&str; 3] = [
 /// Debian's is older and lacks what the tests ask of it.
 const RADICALE: &str = "radicale==3.9.0";
 const AIOSMTPD: &str = "aiosmtpd==1.4.6";
+/// Versions are dates; the interface is that of llama.cpp of the day.
+const XLLAMACPP: &str = "xllamacpp==2026.10.11549";
 
 /// Looks for pip without starting it, which takes half a second.
 const FIND_PIP: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";
