@@ -49,6 +49,44 @@ pub fn do_you_mean(summary: &str) -> String {
     )
 }
 
+/// Something was wrong with what was done, and nobody has said what.
+pub fn what_instead() -> String {
+    "Sorry. What should be different? Say \"undo that\" to take it back.".to_owned()
+}
+
+/// A change could be meant for any of these arguments, by their names in the schema.
+pub fn which_argument(arguments: &[String]) -> String {
+    let names: Vec<String> = arguments
+        .iter()
+        .map(|name| format!("the {}", name.replace('_', " ")))
+        .collect();
+    match names.split_last() {
+        Some((last, [])) => format!("I am not sure what to change. Is it {last}?"),
+        Some((last, others)) => format!("I am not sure what to change: {} or {last}?", others.join(", ")),
+        None => not_sure(),
+    }
+}
+
+/// What was done cannot be taken back, and something about it was wrong.
+pub fn cannot_take_back() -> String {
+    "I cannot take that back. Shall I do it once more with the change?".to_owned()
+}
+
+/// Something was done in the place of something else; `say` is what it said.
+pub fn instead(say: &str) -> String {
+    format!("I took that back. {say}")
+}
+
+/// The question about something that is done in the place of something else; `say` is what that said.
+pub fn undo_and(say: &str, action: &str) -> String {
+    format!("Undo: {} Then: {action}", say.trim_end())
+}
+
+/// The person wanted something changed that was asked about, and it is not clear what.
+pub fn not_changed() -> String {
+    "I did not understand what to change, so I left it alone.".to_owned()
+}
+
 /// The person said no.
 pub fn declined() -> String {
     "Okay, I left it alone.".to_owned()

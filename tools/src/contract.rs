@@ -364,6 +364,9 @@ pub struct Output {
     /// an invitation in their calendar.
     #[serde(default)]
     pub untrusted: bool,
+    /// The number under which the journal has what was written, so that it can be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<i64>,
 }
 
 impl Output {
@@ -374,6 +377,7 @@ impl Output {
             data,
             load: Vec::new(),
             untrusted: false,
+            step: None,
         }
     }
 }
@@ -629,9 +633,12 @@ fn run_of<T: Tool>(args: Value, ctx: &Ctx) -> BoxFuture<'_, Result<Output, ToolE
         ..ctx.clone()
     };
     Box::pin(async move {
-        let result = T::run(args, &ctx).await;
-        match &result {
-            Ok(output) => ctx.step.did(&output.say, T::UNTRUSTED || output.untrusted),
+        let mut result = T::run(args, &ctx).await;
+        match &mut result {
+            Ok(output) => {
+                ctx.step.did(&output.say, T::UNTRUSTED || output.untrusted);
+                output.step = ctx.step.number();
+            }
             Err(_) if ctx.step.wrote() => {
                 ctx.blocking(T::NAME, |ctx| ctx.step.take_back().map_err(|e| e.tool(T::NAME)))
                     .await

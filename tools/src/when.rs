@@ -21,7 +21,9 @@ mod calendar;
 mod span;
 mod rule;
 mod find;
+mod amend;
 
+pub use amend::{amended, count, is_time};
 pub use find::{asks_when, mentions};
 use jiff::{
     Span, SpanFieldwise, Zoned,

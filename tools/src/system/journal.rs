@@ -489,7 +489,12 @@ impl Step {
 
     /// Whether anything was written.
     pub fn wrote(&self) -> bool {
-        self.inner.id.load(Ordering::Acquire) != 0
+        self.number().is_some()
+    }
+
+    /// Its number, once something was written.
+    pub fn number(&self) -> Option<i64> {
+        Some(self.inner.id.load(Ordering::Acquire)).filter(|id| *id != 0)
     }
 
     /// The journal that it is written in.
