@@ -1,16 +1,23 @@
 //! The only door to a tool's effects: look up, check consent, time out, run, turn errors into words.
 
 use std::{
-    sync::LazyLock,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use prompts::words;
+use serde_json::Value;
 use tokio::sync::watch;
 use tools::{Ctx, Effect, Entry, ToolError};
 
 use crate::{
-    agent::{Call, Outcome},
+    agent::{
+        Call, Outcome, Undo,
+        amend::{self, Amended},
+    },
     consent::{self, Question},
     reply::{Confirmation, Front, Happening, State},
 };
@@ -25,13 +32,15 @@ pub struct Circumstances<'a> {
     pub said: &'a [&'a str],
     /// How long the person has to answer a question.
     pub patience: Duration,
+    /// What is taken back first.
+    pub instead: Option<&'a Undo>,
 }
 
-/// Runs a call if it may run. A write runs in a task of its own, so that an interruption never halves it;
+/// Runs a call if it may run; what the person changed when they were asked is changed in it. A write runs in a task of its own, so that an interruption never halves it;
 /// a read is dropped with the turn.
 pub async fn act(
     entry: &'static Entry,
-    call: &Call,
+    call: &mut Call,
     around: Circumstances<'_>,
     front: &mut dyn Front,
 ) -> Outcome {
@@ -39,10 +48,15 @@ pub async fn act(
         return Outcome::Tell(refusal);
     }
     let because = consent::reasons(entry, &call.arguments, around.tainted, around.said);
-    if !because.is_empty()
-        && let Some(instead) = ask_first(entry, call, because, &around, front).await
+    if !because.is_empty() {
+        if let Some(outcome) = ask_first(entry, call, because, &around, front).await {
+            return outcome;
+        }
+    } else if around.instead.is_some()
+        // Before anything is taken back, so that a change that cannot be made loses nothing.
+        && let Err(outcome) = preview(entry, call, &around.ctx).await
     {
-        return instead;
+        return outcome;
     }
     front.show(&Happening::State { state: State::Acting });
     front.show(&Happening::Acting {
@@ -51,8 +65,17 @@ pub async fn act(
     });
     let (arguments, ctx) = (call.arguments.clone(), around.ctx);
     let writing = (entry.effect != Effect::Read).then(Writing::begin);
+    let (instead, taken_back) = (around.instead.cloned(), Arc::new(AtomicBool::new(false)));
+    let taking_back = Arc::clone(&taken_back);
     let task = tokio::spawn(async move {
         let _writing = writing;
+        if let Some(undo) = instead {
+            // In the same task, so that nothing comes between.
+            if let Err(error) = take_back(&ctx, undo).await {
+                return Ok(Err(error));
+            }
+            taking_back.store(true, Ordering::Release);
+        }
         let run = entry.run(arguments, &ctx);
         match entry.effect {
             // What is written to the person's files is written on threads that nothing can stop, and had better be
@@ -64,41 +87,83 @@ pub async fn act(
             }
         }
     });
+    let finish = |outcome| match taken_back.load(Ordering::Acquire) {
+        true => half_done(outcome),
+        false => outcome,
+    };
     let mut task = AbortOnDrop {
         task,
         abort: entry.effect == Effect::Read,
     };
     let timed_out = match tokio::time::timeout(entry.timeout + GRACE, &mut task.task).await {
         Ok(Ok(Ok(Ok(output)))) => return Outcome::Done(output),
-        Ok(Ok(Ok(Err(error)))) => return failed(entry, error),
-        Ok(Err(_)) => return panicked(entry),
+        Ok(Ok(Ok(Err(error)))) => return finish(failed(entry, error)),
+        Ok(Err(_)) => return finish(panicked(entry)),
         Ok(Ok(Err(_))) => words::timed_out("do that"),
         Err(_) => words::still_working(),
     };
     let seconds = entry.timeout.as_secs();
     tracing::warn!(tool = entry.name, seconds, "tool timed out");
-    Outcome::Broken(timed_out)
+    finish(Outcome::Broken(timed_out))
+}
+
+/// Takes back what was done before, if it still stands as it was left.
+async fn take_back(ctx: &Ctx, undo: Undo) -> Result<(), ToolError> {
+    ctx.blocking("undo that", move |ctx| {
+        let undone = ctx.step.journal().undo(Some(undo.step));
+        undone
+            .map(drop)
+            .map_err(|error| match (error.tool("undo that"), undo.untrusted) {
+                // It quotes what the step said.
+                (ToolError::Tell(text), true) => ToolError::TellOthers(text),
+                (error, _) => error,
+            })
+    })
+    .await
+}
+
+/// What came of a call in whose place nothing stands any more.
+fn half_done(outcome: Outcome) -> Outcome {
+    let (text, untrusted) = match outcome {
+        Outcome::Tell(text) | Outcome::Misfit(text) | Outcome::Broken(text) => (text, false),
+        Outcome::TellOthers(text) => (text, true),
+        outcome => return outcome,
+    };
+    Outcome::TakenBack {
+        text: words::instead(&text),
+        untrusted,
+    }
 }
 
 /// After a tool's own time-out, for its answer to come through.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A question is asked again when what it was about has changed while the person thought; this often at most.
+/// A question is asked again when what it was about has changed while the person thought, when they changed it, and when
+/// they need more time; this often at most.
 const QUESTIONS: usize = 3;
 
-/// Asks the person. `None` when they agreed to exactly what would be done now.
+/// Who says "wait" has the time for an answer once more.
+const WAITS: usize = 1;
+
+/// Asks the person. `None` when they agreed to exactly what would be done now, which they may have changed.
 async fn ask_first(
     entry: &'static Entry,
-    call: &Call,
-    because: Vec<String>,
+    call: &mut Call,
+    mut because: Vec<String>,
     around: &Circumstances<'_>,
     front: &mut dyn Front,
 ) -> Option<Outcome> {
     let mut agreed = None;
+    let mut waits = WAITS;
+    let mut said: Vec<String> = Vec::new();
     for _ in 0..=QUESTIONS {
         let action = match preview(entry, call, &around.ctx).await {
             Ok(action) => action,
             Err(outcome) => return Some(outcome),
+        };
+        let action = match around.instead {
+            Some(undo) => words::undo_and(&undo.say, &action),
+            None => action,
         };
         if agreed.as_ref() == Some(&action) {
             return None;
@@ -117,11 +182,36 @@ async fn ask_first(
         };
         match answer {
             Confirmation::Yes => agreed = Some(question.action),
-            Confirmation::No => return Some(Outcome::Declined),
+            Confirmation::Wait if waits > 0 => waits -= 1,
+            Confirmation::Change(change) => {
+                match changed(entry, call, &change) {
+                    Ok(arguments) => call.arguments = arguments,
+                    Err(why) => return Some(Outcome::Unclear(why)),
+                }
+                agreed = None;
+                said.push(change);
+                let said: Vec<&str> = around
+                    .said
+                    .iter()
+                    .copied()
+                    .chain(said.iter().map(String::as_str))
+                    .collect();
+                because = consent::reasons(entry, &call.arguments, around.tainted, &said);
+            }
+            Confirmation::No | Confirmation::Wait => return Some(Outcome::Declined),
             Confirmation::Nobody => return Some(Outcome::NeedsConfirmation(question.action)),
         }
     }
     Some(Outcome::Tell(words::keeps_changing()))
+}
+
+/// The arguments with what the person wants changed; else the sentence that says why they stay.
+fn changed(entry: &Entry, call: &Call, change: &str) -> Result<Value, String> {
+    let change = amend::answer(change);
+    match change.amend(&call.arguments, &entry.parameters(), entry.worded, None) {
+        Amended::To(arguments) => Ok(arguments),
+        Amended::Which(_) | Amended::Nothing => Err(words::not_changed()),
+    }
 }
 
 /// Comes to its end when the person has been silent for so long. While they speak, time stands still; each listening is

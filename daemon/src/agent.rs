@@ -3,7 +3,9 @@
 //! A turn is a sequence of steps. Each step is data that `turn.rs` carries out and answers with the next input,
 //! so every dialogue can be tested in microseconds and replayed from a list of inputs.
 
+pub mod amend;
 pub mod conversation;
+mod follow;
 pub mod grammar;
 pub mod ground;
 mod loading;
@@ -23,10 +25,12 @@ use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
 use serde_json::Value;
 
 use conversation::{Conversation, Exchange};
+use follow::Changed;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
-pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step};
+pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step, Undo};
 use toolbox::{Loaded, Toolbox};
+use tools::discover::Match;
 
 /// A call whose arguments do not fit, or that names no tool, may be repaired this often in a turn. More attempts
 /// of a small model only repeat the mistake while the person waits.
@@ -54,6 +58,14 @@ pub struct Agent {
     rest: several::Rest,
     /// What was asked back about.
     unsure: Option<unsure::Unsure>,
+    /// What the turn before came to.
+    deed: Option<follow::Deed>,
+    /// What the call that is being made replaces.
+    replaced: Option<follow::Deed>,
+    /// Whether this turn has called something.
+    acted: bool,
+    /// Whether this turn is a guest's.
+    guest: bool,
 }
 
 /// What finding tools cost in a turn, in tokens of the prompt.
@@ -70,10 +82,8 @@ pub struct Found {
 /// What a turn has used up so far.
 #[derive(Default)]
 struct Turn {
-    discovers: usize,
     mistakes: usize,
     seen: HashSet<String>,
-    searched: HashSet<String>,
     /// The tools of which one must be called next, with their scores; none when the model is free.
     must_call: Vec<(String, f32)>,
     /// The times that the person named.
@@ -88,6 +98,8 @@ struct Turn {
     told: Option<Told>,
     /// The last thing that was really done.
     did: Option<String>,
+    /// Whether what is called now takes the place of what was done.
+    instead: bool,
 }
 
 /// What a failed call told.
@@ -113,6 +125,10 @@ impl Agent {
             found: Found::default(),
             rest: several::Rest::default(),
             unsure: None,
+            deed: None,
+            replaced: None,
+            acted: false,
+            guest: false,
         }
     }
 
@@ -188,6 +204,7 @@ impl Agent {
         self.turn = Turn::default();
         self.last = None;
         self.unsure = None;
+        self.deed = None;
     }
 
     /// Closes a turn that was interrupted, so that the next one starts from a well-formed conversation.
@@ -195,7 +212,7 @@ impl Agent {
     pub fn interrupt(&mut self) {
         self.rest = several::Rest::default();
         match self.turn.did.take() {
-            Some(said) => self.talk.close(&said, said.clone()),
+            Some(said) => self.talk.close(said, false),
             None => self.talk.drop_open(),
         }
     }
@@ -257,6 +274,7 @@ impl Agent {
         self.settle();
         self.found = Found::default();
         let guest = asked.guest;
+        self.age_deed(guest);
         let stale = self.toolbox.ask(asked, self.tainted());
         self.unload(&stale);
         if self.toolbox.keeps() {
@@ -276,6 +294,20 @@ impl Agent {
             self.open(text, context, discovered);
             return self.reply(words::declined(), Ending::Done);
         }
+        let changed = match answer.call {
+            Some(call) => Some(Changed::Call(call)),
+            None if answer.tool.is_none() => self.changed(&text),
+            None => None,
+        };
+        if let Some(changed) = changed {
+            self.open(text, context, discovered);
+            return match changed {
+                Changed::Call(call) => self.calls(call, None),
+                Changed::Instead(call, undo) => self.calls(call, Some(undo)),
+                Changed::Ask(words) => self.reply(words, Ending::CouldNot),
+                Changed::Nothing => self.reply(words::declined(), Ending::Done),
+            };
+        }
         if let Some(best) = self.toolbox.forbidden_best(&text)
             && best.score >= self.settings.act_score
         {
@@ -288,21 +320,30 @@ impl Agent {
             Some(tool) => unsure::agreed(fit, tool),
             None => fit,
         };
-        let sure = fit
-            .first()
-            .is_some_and(|best| best.score >= self.settings.act_score);
-        let scores: Vec<(String, f32)> = fit.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
         // Who says yes means what was asked about.
         let earlier = match answer.tool {
             Some(_) => None,
-            None => self.talk.gone_on_from(&text),
+            None => self.talk.gone_on_from(&text, guest),
         };
+        let scores = |fit: &[Match]| -> Vec<(String, f32)> {
+            let scores = fit.iter().map(|hit| (hit.name.clone(), hit.score));
+            scores.collect()
+        };
+        let (fit, scores) = match &earlier {
+            Some(earlier) => self.rank_after(&text, earlier),
+            None => {
+                let scores = scores(&fit);
+                (fit, scores)
+            }
+        };
+        let sure = scores
+            .first()
+            .is_some_and(|(_, best)| *best >= self.settings.act_score);
         if !sure && earlier.is_none() && self.asks_back() {
             let best = fit.into_iter().next();
             self.open(text.clone(), context, discovered);
             return self.ask_back(text, best, guest);
         }
-        let fit = earlier.map_or(fit, |earlier| self.toolbox.rank_after(&text, &earlier));
         discovered.extend(self.pre_discover(fit));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
         let crowded = self.make_room();
@@ -331,11 +372,12 @@ impl Agent {
             },
             ..Turn::default()
         };
-        self.talk.open(Exchange::new(Message::User {
+        let user = Message::User {
             text,
             context,
             discovered,
-        }));
+        };
+        self.talk.open(Exchange::new(user, self.guest));
     }
 
     fn generated(&mut self, text: &str) -> Step {
@@ -412,6 +454,21 @@ impl Agent {
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             return self.give_up();
         }
+        self.within_budget(call, None)
+    }
+
+    /// A call that needs no model: what it is made of was said before, and what is new is the person's.
+    fn calls(&mut self, call: Call, instead: Option<Undo>) -> Step {
+        let forbids = |phase| self.toolbox.forbids(phase, &call.name);
+        if forbids(Phase::Load) || forbids(Phase::Active) {
+            tracing::info!(tool = call.name, "kept back by a rule");
+            return self.reply(words::not_allowed(), Ending::CouldNot);
+        }
+        self.turn.own_words = true;
+        self.within_budget(call, instead)
+    }
+
+    fn within_budget(&mut self, call: Call, instead: Option<Undo>) -> Step {
         if self.rest.calls >= self.settings.max_calls {
             let did = self.turn.did.take().map(|did| format!("{did} "));
             return self.reply(
@@ -421,7 +478,15 @@ impl Agent {
         }
         self.rest.calls += 1;
         self.toolbox.touch(&call.name);
-        Step::Call(call)
+        // Until it comes back nobody knows what was done last.
+        self.deed = None;
+        match instead {
+            Some(undo) => {
+                self.turn.instead = true;
+                Step::Instead(call, undo)
+            }
+            None => Step::Call(call),
+        }
     }
 
     /// A search for tools is free of the budget of business calls, but the same capability is not searched twice,
@@ -441,12 +506,12 @@ impl Agent {
             .unwrap_or_default();
         let domain = call.arguments.get("domain").and_then(Value::as_str);
         let key = toolbox::search_key(query, domain);
-        let again = !self.turn.searched.insert(key);
-        if again || self.turn.discovers >= self.settings.max_discover {
+        let again = !self.rest.searched.insert(key);
+        if again || self.rest.discovers >= self.settings.max_discover {
             let note = "You searched for that already. Use what you found, or answer in words.".to_owned();
             return self.mistake(call, note);
         }
-        self.turn.discovers += 1;
+        self.rest.discovers += 1;
         Step::Call(call)
     }
 
@@ -462,8 +527,7 @@ impl Agent {
             return self.reply(words::not_allowed(), Ending::CouldNot);
         }
         self.found.searching = true;
-        self.turn.mistakes += 1;
-        if self.turn.mistakes > MAX_MISTAKES {
+        if !self.may_go_on() {
             return self.give_up();
         }
         let content = format!("{} is loaded now. Call it with its arguments.", call.name);
@@ -472,6 +536,7 @@ impl Agent {
     }
 
     fn came_back(&mut self, call: &Call, outcome: Outcome) -> Step {
+        self.keep_deed(call, &outcome);
         match outcome {
             Outcome::Done(output) => self.done(call, output),
             Outcome::Misfit(text) => {
@@ -485,8 +550,10 @@ impl Agent {
             Outcome::Tell(text) if call.name == toolbox::DISCOVER => self.mistake(call.clone(), text),
             Outcome::Tell(text) => self.told(call, text, false),
             Outcome::TellOthers(text) => self.told(call, text, true),
+            Outcome::TakenBack { text, untrusted } => self.could_not(Told { text, untrusted }),
             Outcome::Broken(sentence) => self.reply(sentence, Ending::CouldNot),
             Outcome::Declined => self.reply(words::declined(), Ending::NeedsConfirmation),
+            Outcome::Unclear(sentence) => self.reply(sentence, Ending::NeedsConfirmation),
             // The question may name what others named; the conversation need not keep it.
             Outcome::NeedsConfirmation(question) => self.end(
                 words::needs_confirmation(&question),
@@ -507,12 +574,16 @@ impl Agent {
         if call.name == toolbox::DISCOVER {
             return Step::Generate(self.ask());
         }
-        self.turn.did = Some(output.say.clone());
+        let say = match std::mem::take(&mut self.turn.instead) {
+            true => words::instead(&output.say),
+            false => output.say,
+        };
+        self.turn.did = Some(say.clone());
         match self.settings.answer {
             // The model reads what the tool found in the delimited result. Repeated as Tiro's own words it would
             // stand outside the delimiters.
-            Answer::Tool if untrusted => self.end(output.say, words::read_out(), Ending::Done),
-            Answer::Tool => self.reply(output.say, Ending::Done),
+            Answer::Tool if untrusted => self.tells(say, words::read_out()),
+            Answer::Tool => self.tells(say.clone(), say),
             Answer::Model => Step::Generate(self.ask()),
         }
     }
@@ -539,13 +610,20 @@ impl Agent {
     }
 
     fn try_again(&mut self, call: Call, note: String, untrusted: bool) -> Step {
-        self.turn.mistakes += 1;
         self.turn.must_call.clear();
-        if self.turn.mistakes > MAX_MISTAKES {
+        if !self.may_go_on() {
             return self.give_up();
         }
         self.note(call, note, untrusted, Vec::new());
         Step::Generate(self.ask())
+    }
+
+    /// Counts a mistake of the model, and says whether it may make another attempt; a sentence has so many for all of its
+    /// requests.
+    fn may_go_on(&mut self) -> bool {
+        self.turn.mistakes += 1;
+        self.rest.mistakes += 1;
+        self.rest.mistakes <= MAX_MISTAKES
     }
 
     /// Ends a turn with what a failed call told.
@@ -561,9 +639,14 @@ impl Agent {
     fn give_up(&mut self) -> Step {
         match (self.turn.did.take(), self.turn.told.take()) {
             (_, Some(told)) => self.could_not(told),
-            (Some(did), None) => self.reply(did, Ending::Done),
+            (Some(did), None) => self.tells(did.clone(), did),
             (None, None) => self.reply(words::no_answer(), Ending::CouldNot),
         }
+    }
+
+    /// Ends a turn with what a tool answered. It may end like a question, but it is none of Tiro's.
+    fn tells(&mut self, text: String, remembered: String) -> Step {
+        self.end_with(text, remembered, Ending::Done, false)
     }
 
     fn reply(&mut self, text: String, end: Ending) -> Step {
@@ -571,14 +654,19 @@ impl Agent {
         self.end(text, remembered, end)
     }
 
-    /// Ends the turn; `remembered` is what the conversation keeps as the answer.
+    /// Ends the turn with words of Tiro's; `remembered` is what the conversation keeps as the answer.
     fn end(&mut self, text: String, remembered: String, end: Ending) -> Step {
+        let asks = text.trim_end().ends_with('?');
+        self.end_with(text, remembered, end, asks)
+    }
+
+    fn end_with(&mut self, text: String, remembered: String, end: Ending, asks: bool) -> Step {
         self.last = Some(tools::Answered {
             text: text.clone(),
             // What is not kept as it was said holds words of others.
             untrusted: self.tainted() || text != remembered,
         });
-        self.talk.close(&text, remembered);
+        self.talk.close(remembered, asks);
         self.turn = Turn::default();
         Step::Reply(Reply { text, end })
     }

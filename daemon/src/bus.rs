@@ -31,7 +31,7 @@ use zbus::{
 
 use crate::{
     act::finish_writes,
-    reply::Happening,
+    reply::{self, Confirmation, Happening},
     run::{Action, Asking, Event, Push},
 };
 
@@ -188,8 +188,31 @@ impl Tiro1 {
         self.caller(&header, connection)
             .await?
             .for_the_person("Confirm")?;
+        let answer = match yes {
+            true => Confirmation::Yes,
+            false => Confirmation::No,
+        };
         let (done, counted) = oneshot::channel();
-        self.send(Event::Confirm { id, yes, done }).await?;
+        self.send(Event::Confirm { id, answer, done }).await?;
+        Ok(counted.await.unwrap_or(false))
+    }
+
+    /// The same in words: "yes", "no", "wait", or what should be different ("change it to friday"); on the socket only.
+    /// Whatever means none of these means no.
+    async fn answer(
+        &self,
+        id: u64,
+        text: String,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<bool> {
+        self.caller(&header, connection).await?.for_the_person("Answer")?;
+        let said = Some(text).filter(|text| text.len() <= MAX_TEXT);
+        let answer = said
+            .and_then(|text| reply::answer(&text))
+            .unwrap_or(Confirmation::No);
+        let (done, counted) = oneshot::channel();
+        self.send(Event::Confirm { id, answer, done }).await?;
         Ok(counted.await.unwrap_or(false))
     }
 

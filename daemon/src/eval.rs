@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tools::discover::Index;
 
 use crate::{
-    agent::{Answer, Settings},
+    agent::{Answer, IfUnsure, Settings},
     eval::{
         judge::{Played, Row},
         scenario::{Scenario, Turn, Words},
@@ -64,6 +64,7 @@ impl Prompting {
                 act_score: 2.0,
                 split_score: 2.0,
                 answer: Answer::Tool,
+                unsure: IfUnsure::Model,
                 loading: crate::agent::toolbox::Loading {
                     lazy: self == Prompting::Lazy,
                     ..usual.loading
@@ -84,6 +85,8 @@ pub struct Player {
     pub parts: Parts,
     /// The index over its tools.
     pub index: Arc<Index>,
+    /// The lines of a model that only rehearses.
+    pub lines: Option<rehearsal::Lines>,
 }
 
 impl Player {
@@ -100,6 +103,9 @@ impl Player {
             stage.room.ready().await?;
             if at > 0 {
                 stage.room.warm().await?;
+            }
+            if let Some(lines) = &self.lines {
+                lines.begin(at);
             }
             let before = stage.files()?;
             let (report, person) = say(&mut stage, expected).await?;
@@ -144,7 +150,7 @@ async fn say(stage: &mut Stage, expected: &Turn) -> anyhow::Result<(Report, Pers
         Words::Wav(file) => Utterance::read_wav(file.clone()).await?,
     };
     let mut person = Person {
-        answer: expected.confirm,
+        answers: expected.confirm.clone(),
         ..Person::default()
     };
     let report = turn(&mut stage.room, utterance, &mut person).await;

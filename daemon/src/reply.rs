@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tools::system::{plain, rings::Kind};
 
-use crate::consent::Question;
+use crate::{agent::amend, consent::Question};
 
 /// Something that happened in a turn. Closed on purpose: every front says what it does with each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,12 +153,16 @@ pub fn escape(text: &str) -> String {
 }
 
 /// An answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     /// Do it.
     Yes,
     /// Do not.
     No,
+    /// Do nothing yet; the answer is still to come.
+    Wait,
+    /// Do it otherwise: what was said.
+    Change(String),
     /// There is nobody to ask.
     Nobody,
 }
@@ -212,10 +216,8 @@ impl Front for Terminal {
         // What was typed before the question was there is no answer to it.
         let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         say_aside(&ask_line(question));
-        match answer().await {
-            Ok(line) if is_yes(&line) => Confirmation::Yes,
-            _ => Confirmation::No,
-        }
+        let line = line().await.unwrap_or_default();
+        answer(&line).unwrap_or(Confirmation::No)
     }
 }
 
@@ -224,7 +226,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// One line from the terminal. Nothing is read before there is something to read, so that a dropped question leaves
 /// nobody behind who would eat the next line; a person does not notice how often it is looked.
-async fn answer() -> rustix::io::Result<String> {
+async fn line() -> rustix::io::Result<String> {
     let stdin = std::io::stdin();
     while event::poll(
         &mut [PollFd::new(&stdin, PollFlags::IN)],
@@ -239,15 +241,20 @@ async fn answer() -> rustix::io::Result<String> {
     Ok(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
-/// What an answer means, typed or recognised; nothing when it means neither yes nor no.
-pub fn yes_or_no(line: &str) -> Option<bool> {
+/// The words of a line in lower case, without signs.
+fn plain_words(line: &str) -> String {
     let letter = |c: char| c.is_alphanumeric() || c == '\'' || c == '\u{2019}';
     let words: Vec<String> = line
         .split(|c| !letter(c))
         .filter(|word| !word.is_empty())
         .map(|word| word.to_lowercase().replace('\u{2019}', "'"))
         .collect();
-    match words.join(" ").as_str() {
+    words.join(" ")
+}
+
+/// What an answer means, typed or recognised; nothing when it means neither yes nor no.
+pub fn yes_or_no(line: &str) -> Option<bool> {
+    match plain_words(line).as_str() {
         "y" | "yes" | "yes please" | "yes do it" | "yeah" | "yep" | "do it" | "go ahead" | "ok" | "okay" => {
             Some(true)
         }
@@ -257,9 +264,43 @@ pub fn yes_or_no(line: &str) -> Option<bool> {
     }
 }
 
-/// The words that mean yes; everything else, silence too, means no.
-pub fn is_yes(line: &str) -> bool {
-    yes_or_no(line) == Some(true)
+/// Who says one of these wants to be asked once more.
+const WAITS: &[&str] = &[
+    "wait",
+    "hold on",
+    "hang on",
+    "one moment",
+    "just a moment",
+    "a moment",
+    "moment",
+    "one second",
+    "just a second",
+    "one sec",
+    "just a sec",
+    "one minute",
+    "just a minute",
+    "let me think",
+    "let me see",
+    "not yet",
+    "wait a moment",
+    "wait a second",
+    "wait a sec",
+    "wait a minute",
+];
+
+/// What an answer to a question of consent means, typed or recognised; nothing when it means none of all that, and then it
+/// is no yes.
+pub fn answer(line: &str) -> Option<Confirmation> {
+    match yes_or_no(line) {
+        Some(true) => return Some(Confirmation::Yes),
+        Some(false) => return Some(Confirmation::No),
+        None => {}
+    }
+    if WAITS.contains(&plain_words(line).trim_end_matches(" please")) {
+        return Some(Confirmation::Wait);
+    }
+    let change = amend::change(line).filter(|change| change.corrects && !change.is_bare());
+    change.map(|_| Confirmation::Change(line.trim().to_owned()))
 }
 
 /// The question for somebody who answers it by speaking.
@@ -350,6 +391,29 @@ mod tests {
             "is that a yes",
         ] {
             check(neither, None);
+        }
+    }
+
+    #[test]
+    fn who_wants_time_or_a_change_has_not_said_no() {
+        for line in ["Wait.", "hold on", "Just a second, please.", "Wait a minute!"] {
+            assert_eq!(answer(line), Some(Confirmation::Wait), "{line:?}");
+        }
+        for line in [
+            "change it to Friday",
+            "no, at four",
+            "make that Friday instead",
+            "not Anna, Hanna",
+        ] {
+            assert_eq!(answer(line), Some(Confirmation::Change(line.into())), "{line:?}");
+        }
+        for (line, expect) in [
+            ("Yes.", Some(Confirmation::Yes)),
+            ("no", Some(Confirmation::No)),
+            ("what", None),
+            ("", None),
+        ] {
+            assert_eq!(answer(line), expect, "{line:?}");
         }
     }
 }

@@ -36,7 +36,7 @@ use crate::{
     act::{Writing, finish_writes},
     bus, hotkey,
     listen::{Speech, Utterance, hearing::Heard},
-    reply::{Happening, State, say_aside},
+    reply::{Confirmation, Happening, State, say_aside},
     report::{Report, Savings, Tokens},
     ring,
     room::{Clock, Parts, Room},
@@ -70,7 +70,7 @@ pub enum Event {
         /// Which question.
         id: u64,
         /// The answer.
-        yes: bool,
+        answer: Confirmation,
         /// Told whether it was an answer to the open question.
         done: oneshot::Sender<bool>,
     },
@@ -97,7 +97,7 @@ pub enum Event {
         /// Who asked to be listened to.
         client: u64,
         /// `None` when it was neither yes nor no.
-        answer: Option<bool>,
+        answer: Option<Confirmation>,
         /// Whether the question was still open.
         counted: bool,
     },
@@ -326,8 +326,8 @@ impl Daemon {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
                 Event::Cancel { client, any, done } => self.cancel(client, any, done),
-                Event::Confirm { id, yes, done } => {
-                    _ = done.send(lock(&self.questions).answer(id, yes));
+                Event::Confirm { id, answer, done } => {
+                    _ = done.send(lock(&self.questions).answer(id, answer));
                 }
                 Event::Question(tell) => drop(tell.send(self.question())),
                 Event::Push(push) => self.push(*push),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     act::{Circumstances, act},
-    agent::{Ask, Call, Ending, Input, Outcome, Reply, Step, rules::Asked},
+    agent::{Ask, Call, Ending, Input, Outcome, Reply, Step, Undo, rules::Asked},
     listen::Utterance,
     reply::{Front, Happening, State},
     report::Report,
@@ -67,10 +67,8 @@ async fn path(
     loop {
         step = match step {
             Step::Generate(ask) => decide(room, ask, front, report).await?,
-            Step::Call(call) => {
-                let outcome = carry_out(room, &call, front, report).await?;
-                room.agent()?.step(Input::Did { call, outcome })
-            }
+            Step::Call(call) => carry_out(room, call, None, front, report).await?,
+            Step::Instead(call, undo) => carry_out(room, call, Some(undo), front, report).await?,
             Step::Reply(reply) => return Ok(reply),
         }
     }
@@ -130,17 +128,19 @@ async fn decide(
     Ok(room.agent()?.step(Input::Generated(generated.text)))
 }
 
-/// A call passes consent and runs.
+/// A call passes consent and runs, and the agent reads what came of it.
 async fn carry_out(
     room: &mut Room,
-    call: &Call,
+    mut call: Call,
+    instead: Option<Undo>,
     front: &mut dyn Front,
     report: &mut Report,
-) -> Result<Outcome, EngineError> {
+) -> Result<Step, EngineError> {
     let (ctx, patience) = (room.ctx(), room.patience());
     let agent = room.agent()?;
     let Some(entry) = agent.toolbox().find(&call.name) else {
-        return Ok(Outcome::Misfit(format!("There is no tool {}.", call.name)));
+        let outcome = Outcome::Misfit(format!("There is no tool {}.", call.name));
+        return Ok(agent.step(Input::Did { call, outcome }));
     };
     let guest = front.is_for_guest();
     let said = match guest {
@@ -152,9 +152,10 @@ async fn carry_out(
         tainted: agent.tainted() || guest,
         said: &said,
         patience,
+        instead: instead.as_ref(),
     };
     let started = Instant::now();
-    let outcome = act(entry, call, around, front).await;
+    let outcome = act(entry, &mut call, around, front).await;
     let ms = started.elapsed().as_secs_f32() * 1e3;
     match outcome {
         Outcome::Done(_) => room.fared(entry.name, true),
@@ -163,14 +164,14 @@ async fn carry_out(
         _ => {}
     }
     let (status, result) = outcome_words(&outcome);
-    report.called(call, status, result.clone(), ms);
+    report.called(&call, status, result.clone(), ms);
     front.show(&Happening::Did {
         tool: call.name.clone(),
         status: status.into(),
         result,
         ms,
     });
-    Ok(outcome)
+    Ok(room.agent()?.step(Input::Did { call, outcome }))
 }
 
 fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {
@@ -180,7 +181,8 @@ fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {
             ("told", Value::from(text.as_str()))
         }
         Outcome::Broken(text) => ("broken", Value::from(text.as_str())),
-        Outcome::Declined => ("declined", Value::Null),
+        Outcome::TakenBack { text, .. } => ("told", Value::from(text.as_str())),
+        Outcome::Declined | Outcome::Unclear(_) => ("declined", Value::Null),
         Outcome::NeedsConfirmation(question) => ("unconfirmed", Value::from(question.as_str())),
     }
 }

@@ -2,7 +2,7 @@
 //! demo world. A snapshot says what was called, answered and written; adding a test is adding a file.
 //!
 //! Lines: `now TIME`, `set KEY VALUE`, `you WORDS`, `call TOOL ARGUMENTS` (the model calls), `says TEXT` (the model
-//! writes), `crash` (the engine dies), `confirm yes|no` (the answer to the next question of this turn).
+//! writes), `crash` (the engine dies), `confirm WORDS` (the answer to the next question of this turn).
 
 use std::{collections::VecDeque, fmt::Write as _, sync::Arc};
 
@@ -11,7 +11,7 @@ use daemon::{
     agent::{Answer, Settings},
     consent::Question,
     listen::Utterance,
-    reply::{Confirmation, Front, Happening, ask_line},
+    reply::{Confirmation, Front, Happening, answer, ask_line},
     turn::turn,
 };
 use models::scripted::{Reply, ScriptedLlm};
@@ -24,13 +24,13 @@ use crate::home::{Home, root};
 struct Turn {
     you: String,
     model: Vec<Reply>,
-    confirm: VecDeque<bool>,
+    confirm: VecDeque<Confirmation>,
 }
 
 /// Writes down what happens.
 struct Scribe {
     lines: String,
-    confirm: VecDeque<bool>,
+    confirm: VecDeque<Confirmation>,
 }
 
 #[async_trait]
@@ -49,11 +49,7 @@ impl Front for Scribe {
 
     async fn confirm(&mut self, question: &Question) -> Confirmation {
         writeln!(self.lines, "  asks  {}", ask_line(question)).unwrap();
-        match self.confirm.pop_front() {
-            Some(true) => Confirmation::Yes,
-            Some(false) => Confirmation::No,
-            None => Confirmation::Nobody,
-        }
+        self.confirm.pop_front().unwrap_or(Confirmation::Nobody)
     }
 }
 
@@ -104,7 +100,7 @@ async fn play(text: &str) -> String {
             }
             ("says", Some(turn)) => turn.model.push(Reply::Text(rest.to_owned())),
             ("crash", Some(turn)) => turn.model.push(Reply::crash()),
-            ("confirm", Some(turn)) => turn.confirm.push_back(rest == "yes"),
+            ("confirm", Some(turn)) => turn.confirm.push_back(answer(rest).unwrap()),
             _ => panic!("a dialogue has no line {line:?}"),
         }
     }

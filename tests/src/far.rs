@@ -45,7 +45,7 @@ impl Front for Person {
 
     async fn confirm(&mut self, question: &Question) -> Confirmation {
         self.asked.push(question.action.clone());
-        self.answer
+        self.answer.clone()
     }
 }
 

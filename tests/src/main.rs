@@ -20,6 +20,7 @@ mod icon;
 mod dialogue;
 mod far;
 mod llama_server;
+mod dialogs;
 mod real;
 mod tokens;
 mod ringing;

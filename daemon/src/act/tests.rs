@@ -52,12 +52,13 @@ async fn call_before(
         tainted,
         said: &["yes"],
         patience: Duration::from_secs(60),
+        instead: None,
     };
-    let call = Call {
+    let mut call = Call {
         name: entry.name.into(),
         arguments,
     };
-    act(entry, &call, around, front).await
+    act(entry, &mut call, around, front).await
 }
 
 /// Where the tools below look and write.
@@ -180,14 +181,15 @@ async fn mail_to_somebody_whom_only_a_mail_named_is_asked_about_by_name() {
             tainted: true,
             said: &["read me the last mail", "yes"],
             patience: Duration::from_secs(60),
+            instead: None,
         };
-        let call = Call {
+        let mut call = Call {
             name: name.into(),
             arguments,
         };
         let mut front = Refuses(Vec::new());
         assert_eq!(
-            act(entry, &call, around, &mut front).await,
+            act(entry, &mut call, around, &mut front).await,
             Outcome::Declined,
             "{name}"
         );
@@ -269,4 +271,165 @@ async fn time_stands_still_while_somebody_speaks() {
     let waiting = tokio::spawn(silence(Duration::from_millis(10), listening));
     drop(speaking);
     waiting.await.unwrap();
+}
+
+/// Answers one question after the other, and remembers what was asked.
+struct Answers {
+    answers: Vec<Confirmation>,
+    asked: Vec<String>,
+}
+
+impl Answers {
+    fn of(answers: &[Confirmation]) -> Answers {
+        Answers {
+            answers: answers.to_vec(),
+            asked: Vec::new(),
+        }
+    }
+}
+
+#[async_trait]
+impl Front for Answers {
+    fn show(&mut self, _: &Happening) {}
+
+    async fn confirm(&mut self, question: &Question) -> Confirmation {
+        self.asked.push(question.action.clone());
+        match self.answers.is_empty() {
+            true => Confirmation::No,
+            false => self.answers.remove(0),
+        }
+    }
+}
+
+/// Runs a call in the person's own words, in the place of what was done before.
+async fn call_instead(
+    tool: &str,
+    arguments: Value,
+    dirs: &Dirs,
+    undo: Option<&Undo>,
+    front: &mut dyn Front,
+) -> (Outcome, Value) {
+    let entry = tools::find(tool).unwrap();
+    let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
+    let index = Arc::new(tools::discover::Index::of(tools::ALL));
+    let around = Circumstances {
+        ctx: Ctx::new(jiff::Zoned::now(), dirs.clone(), index, journal.step(tool)),
+        tainted: false,
+        said: &["add it"],
+        patience: Duration::from_secs(60),
+        instead: undo,
+    };
+    let mut call = Call {
+        name: tool.into(),
+        arguments,
+    };
+    let outcome = act(entry, &mut call, around, front).await;
+    (outcome, call.arguments)
+}
+
+#[track_caller]
+fn undo_of(outcome: Outcome) -> Undo {
+    match outcome {
+        Outcome::Done(output) => Undo {
+            step: output.step.expect("it was written"),
+            say: output.say,
+            untrusted: false,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What stands on the shopping list.
+async fn listed(dirs: &Dirs) -> String {
+    let (shown, _) = call_instead("lists.show", json!({}), dirs, None, &mut Answers::of(&[])).await;
+    format!("{shown:?}")
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_something_takes_that_back_or_leaves_both_alone() {
+    let (_home, dirs) = home();
+    let front = &mut Answers::of(&[]);
+    let (first, _) = call_instead("lists.add", json!({"items": ["pears"]}), &dirs, None, front).await;
+    let undo = undo_of(first);
+    // It cannot be done, so nothing is taken back.
+    let (refused, _) = call_instead("lists.add", json!({"items": 5}), &dirs, Some(&undo), front).await;
+    assert!(matches!(refused, Outcome::Misfit(_)), "{refused:?}");
+    assert!(listed(&dirs).await.contains("pears"));
+    let (second, _) = call_instead(
+        "lists.add",
+        json!({"items": ["plums"]}),
+        &dirs,
+        Some(&undo),
+        front,
+    )
+    .await;
+    let second = undo_of(second);
+    let list = listed(&dirs).await;
+    assert!(list.contains("plums") && !list.contains("pears"), "{list}");
+    // What was taken back once is not taken back again, and then nothing else is done.
+    let (again, _) = call_instead("lists.add", json!({"items": ["figs"]}), &dirs, Some(&undo), front).await;
+    assert!(matches!(again, Outcome::Tell(_)), "{again:?}");
+    let list = listed(&dirs).await;
+    assert!(list.contains("plums") && !list.contains("figs"), "{list}");
+    assert!(front.asked.is_empty());
+    // A deletion is asked about, together with what it takes the place of.
+    let delete = json!({"list": "shopping"});
+    let (declined, _) = call_instead("lists.delete", delete, &dirs, Some(&second), front).await;
+    assert_eq!(declined, Outcome::Declined);
+    assert!(
+        front.asked[0].starts_with(&format!("Undo: {}", second.say)),
+        "{:?}",
+        front.asked
+    );
+    assert!(listed(&dirs).await.contains("plums"));
+}
+
+#[tokio::test]
+async fn who_says_wait_is_asked_once_more_and_who_wants_a_change_is_asked_about_that() {
+    let (_home, dirs) = home();
+    let none = &mut Answers::of(&[]);
+    for items in ["pears", "plums"] {
+        call_instead(
+            "lists.add",
+            json!({"items": [items], "list": items}),
+            &dirs,
+            None,
+            none,
+        )
+        .await;
+    }
+    let delete = |list: &str| json!({"list": list});
+    let change = Confirmation::Change("no, plums".into());
+    for (answers, questions, done) in [
+        (
+            vec![Confirmation::Wait, Confirmation::Wait, Confirmation::Yes],
+            2,
+            false,
+        ),
+        (vec![Confirmation::Change("no, the garage".into())], 1, false),
+        (
+            vec![Confirmation::Change("make it so that it is right".into())],
+            1,
+            false,
+        ),
+        (vec![change.clone()], 2, false),
+        (vec![Confirmation::Wait, change, Confirmation::Yes], 4, true),
+    ] {
+        let front = &mut Answers::of(&answers);
+        let (outcome, arguments) = call_instead("lists.delete", delete("pears"), &dirs, None, front).await;
+        assert_eq!(
+            matches!(outcome, Outcome::Done(_)),
+            done,
+            "{answers:?}: {outcome:?}"
+        );
+        assert!(front.asked.len() <= questions, "{answers:?}: {:?}", front.asked);
+        if done {
+            assert_eq!(arguments, delete("plums"));
+            assert!(
+                front.asked[0].contains("pears") && front.asked[2].contains("plums"),
+                "{:?}",
+                front.asked
+            );
+        }
+    }
 }

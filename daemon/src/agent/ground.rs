@@ -35,7 +35,7 @@ pub struct Grounded {
     pub dropped: Vec<String>,
     /// A required argument that nobody said; it was left out, too.
     pub missing: Option<String>,
-    /// Whether all texts that are left are the person's own words.
+    /// Whether all texts that are left are the person's own words, and a number was said where there is one.
     pub own_words: bool,
 }
 
@@ -77,10 +77,10 @@ pub fn ground(
                 true => !named(text, &all_said, &of_tool),
                 false => !grounded(text, &heard),
             },
-            // None of what is asked for may get lost, so these go together.
+            // What was said in other words stays: none of what is asked for may get lost.
             Value::Array(all) if needed && !all.is_empty() && free_text(&property["items"]) => {
-                let said = |one: &Value| one.as_str().is_none_or(|text| named(text, &all_said, &of_tool));
-                !all.iter().any(said)
+                all.retain(|one| one.as_str().is_none_or(|text| named(text, &all_said, &of_tool)));
+                all.is_empty()
             }
             Value::Array(all) if !all.is_empty() && free_text(&property["items"]) => {
                 all.retain(|one| one.as_str().is_none_or(|text| grounded(text, &heard)));
@@ -92,7 +92,7 @@ pub fn ground(
             (true, true) => done.missing = done.missing.or_else(|| Some(name.clone())),
             (true, false) => done.dropped.push(name.clone()),
             (false, _) if chosen(property) || chosen(&property["items"]) => {}
-            (false, _) => done.own_words &= texts(value).all(|text| grounded(text, &heard)),
+            (false, _) => done.own_words &= own(value, &heard),
         }
     }
     for name in done.dropped.iter().chain(&done.missing) {
@@ -110,12 +110,17 @@ fn chosen(property: &Value) -> bool {
     property.get("enum").is_some() || property.get("const").is_some()
 }
 
-fn texts(value: &Value) -> impl Iterator<Item = &str> {
+/// Whether the person said this. A number that nobody said is the model's, which may mend it.
+fn own(value: &Value, heard: &Heard<'_>) -> bool {
     let all = match value {
         Value::Array(all) => all.as_slice(),
         one => std::slice::from_ref(one),
     };
-    all.iter().filter_map(Value::as_str)
+    all.iter().all(|one| match one {
+        Value::String(text) => grounded(text, heard),
+        Value::Number(number) => grounded(&number.to_string(), heard),
+        _ => true,
+    })
 }
 
 /// Whether a required text says something that was heard: a text that the model worded need not be the person's to the
@@ -370,8 +375,13 @@ mod tests {
         check(
             "add milk to my list",
             json!({"items": ["milk", "bread"], "people": ["Tiro"]}),
-            // What is asked for is read back, and no part of it is lost.
-            json!({"items": ["milk", "bread"]}),
+            json!({"items": ["milk"]}),
+        );
+        // What was said in other words is not lost.
+        check(
+            "put by milk and the red won on my list",
+            json!({"items": ["buy milk", "the red one"]}),
+            json!({"items": ["buy milk", "the red one"]}),
         );
         check(
             "lunch with anna and tom",
@@ -393,6 +403,8 @@ mod tests {
         );
         check("tell anna I am late", json!({"title": "I will be late"}), false);
         check("what is on", json!({"label": "made up"}), true);
-        check("what is on", json!({"count": 5, "want": "phone"}), true);
+        check("what is on", json!({"want": "phone"}), true);
+        check("what is on", json!({"count": 5, "want": "phone"}), false);
+        check("what are the next five", json!({"count": 5}), true);
     }
 }

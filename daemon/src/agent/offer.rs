@@ -59,7 +59,7 @@ impl Agent {
     /// What may be called now.
     fn callable(&self) -> Vec<(String, Value)> {
         self.toolbox
-            .callable(self.turn.discovers >= self.settings.max_discover)
+            .callable(self.rest.discovers >= self.settings.max_discover)
     }
 
     /// The same question in messages. Its tools are those of which one must be called, best first, else all whose schemas

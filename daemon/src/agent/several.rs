@@ -20,8 +20,16 @@ const MOST: usize = 3;
 pub(super) struct Rest {
     /// Business calls of the whole sentence.
     pub(super) calls: usize,
+    /// Discover calls of the whole sentence.
+    pub(super) discovers: usize,
+    /// What the model got wrong in the whole sentence.
+    pub(super) mistakes: usize,
+    /// What was searched for.
+    pub(super) searched: HashSet<String>,
     waiting: VecDeque<String>,
     replies: Vec<Reply>,
+    /// Whether somebody else's words may be in one of the answers.
+    untrusted: bool,
     context: String,
     asked: Asked,
 }
@@ -40,11 +48,12 @@ impl Agent {
         let mut requests = VecDeque::from(cut(&text, &self.toolbox, self.settings.split_score));
         let first = requests.pop_front().unwrap_or(text);
         let step = self.said(first, context.clone(), asked.clone());
+        // The request may have used up something already.
         self.rest = Rest {
             waiting: requests,
             context,
             asked,
-            ..Rest::default()
+            ..std::mem::take(&mut self.rest)
         };
         self.go_on(step)
     }
@@ -61,16 +70,25 @@ impl Agent {
                 return Step::Reply(self.joined(reply));
             };
             self.rest.replies.push(reply);
+            self.rest.untrusted |= self.last.as_ref().is_some_and(|last| last.untrusted);
             let (context, asked) = (self.rest.context.clone(), self.rest.asked.clone());
             let rest = std::mem::take(&mut self.rest);
             step = self.said(next, context, asked);
-            self.rest = rest;
+            self.rest = Rest {
+                calls: rest.calls + self.rest.calls,
+                ..rest
+            };
+            if let Step::Generate(_) = step {
+                // What may still be used is known again.
+                step = Step::Generate(self.ask());
+            }
         }
         step
     }
 
     fn joined(&mut self, last: Reply) -> Reply {
-        let mut all = std::mem::take(&mut self.rest).replies;
+        let rest = std::mem::take(&mut self.rest);
+        let mut all = rest.replies;
         if all.is_empty() {
             return last;
         }
@@ -82,10 +100,14 @@ impl Agent {
             (false, false) => Ending::Done,
         };
         let texts: Vec<&str> = all.iter().map(|reply| reply.text.as_str()).collect();
-        Reply {
-            text: texts.join(" "),
-            end,
-        }
+        let text = texts.join(" ");
+        // Who wants to hear it again wants to hear all of it.
+        let untrusted = rest.untrusted || self.last.as_ref().is_some_and(|last| last.untrusted);
+        self.last = Some(tools::Answered {
+            text: text.clone(),
+            untrusted,
+        });
+        Reply { text, end }
     }
 }
 
@@ -156,7 +178,7 @@ fn first_cut<'a>(
 }
 
 /// The words with which requests begin: in the examples of the tools they stand at the beginning, and seldom elsewhere.
-fn openers(toolbox: &Toolbox) -> HashSet<&'static str> {
+pub(super) fn openers(toolbox: &Toolbox) -> HashSet<&'static str> {
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
     let examples = toolbox.names().filter_map(|name| toolbox.find(name));
     for example in examples.flat_map(|entry| entry.examples) {

@@ -35,6 +35,8 @@ pub enum Step {
     Generate(Ask),
     /// Run a tool, through `act`.
     Call(Call),
+    /// The same, but what was done before is taken back first, all of it or nothing.
+    Instead(Call, Undo),
     /// Say this; the turn is over.
     Reply(Reply),
 }
@@ -74,6 +76,17 @@ pub struct Call {
     pub arguments: Value,
 }
 
+/// Something that was done and can be taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undo {
+    /// Its number in the journal.
+    pub step: i64,
+    /// What it said it did.
+    pub say: String,
+    /// Whether that quotes somebody else's words.
+    pub untrusted: bool,
+}
+
 /// How a tool call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
@@ -87,8 +100,17 @@ pub enum Outcome {
     Misfit(String),
     /// It could not, and nobody in the conversation can mend it. The sentence is for the person.
     Broken(String),
+    /// What it was to replace was taken back, and then it could not be done.
+    TakenBack {
+        /// What the person hears.
+        text: String,
+        /// Whether others wrote some of it.
+        untrusted: bool,
+    },
     /// The person was asked and said no.
     Declined,
+    /// The person wanted something else than what they were asked about, and it is not clear what. The sentence is for them.
+    Unclear(String),
     /// The person would have to be asked and nobody is there.
     NeedsConfirmation(String),
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
     Entry, LoadPolicy,
-    discover::{Index, Lens, Match, lift},
+    discover::{Index, Lens, Match, Tier, lift},
 };
 
 use super::rules::{Asked, Phase, Rules};
@@ -21,8 +21,8 @@ pub const DISCOVER: &str = "tools.discover";
 /// How many tools a ranking is cut to.
 const WIDE: usize = 10;
 
-/// What a ranking of earlier words counts beside that of these.
-const WEAKLY: f32 = 0.39;
+/// The score of a tool that nothing speaks for, under that of any that is found.
+const SILENT: f32 = 0.03;
 
 /// Tenths of bytes in a token of a schema, until the model's own tokenizer has counted.
 const BYTES_PER_TOKEN: usize = 35;
@@ -311,22 +311,24 @@ impl Toolbox {
             .collect()
     }
 
-    /// The same for words that go on from others: what fitted those counts a little, so that "and tomorrow" finds what "will it
-    /// rain today" found. It is for what the model is shown, never for what it has to call.
-    pub fn rank_after(&self, words: &str, before: &str) -> Vec<Match> {
-        let mut hits = self.rank(words);
-        for mut earlier in self.rank(before) {
-            earlier.score *= WEAKLY;
-            earlier.why = format!("said before: {}", earlier.why);
-            match hits.iter_mut().find(|hit| hit.name == earlier.name) {
-                Some(hit) if hit.score >= earlier.score => {}
-                Some(hit) => *hit = earlier,
-                None => hits.push(earlier),
-            }
-        }
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-        hits.truncate(WIDE);
-        hits
+    /// The same for all tools, however little they fit.
+    pub fn rank_all(&self, words: &str) -> Vec<Match> {
+        let all = self.index.docs().len();
+        let mut hits = self.index.search(words, None, all, 0.0);
+        hits.retain(|hit| hit.name != DISCOVER && self.tools.contains_key(hit.name.as_str()));
+        let silent = self.tools.keys().filter(|name| **name != DISCOVER);
+        let silent: Vec<Match> = silent
+            .filter(|name| !hits.iter().any(|hit| hit.name == **name))
+            .map(|name| Match {
+                name: (*name).to_owned(),
+                score: SILENT,
+                tier: Tier::Bm25,
+                why: "nothing".to_owned(),
+            })
+            .collect();
+        hits.extend(silent);
+        lift(&mut hits, &self.asked.known.lifts(words));
+        self.lens.look(hits, all, 0.0)
     }
 
     /// The tool that fits these words best of all where the person's rules keep it from this request.

@@ -6,13 +6,15 @@
 use prompts::words;
 use tools::discover::Match;
 
-use super::{Agent, Ending, IfUnsure, Step};
+use super::{Agent, Call, Ending, IfUnsure, Step};
 use crate::reply::yes_or_no;
 
 /// What was asked back about.
 pub(super) struct Unsure {
-    said: String,
-    tool: String,
+    pub(super) said: String,
+    pub(super) tool: String,
+    /// The whole call, where it is known.
+    pub(super) call: Option<Call>,
 }
 
 /// What the person means now.
@@ -21,6 +23,8 @@ pub(super) struct Answer {
     pub text: String,
     /// The tool that they agreed to.
     pub tool: Option<String>,
+    /// The call that they agreed to.
+    pub call: Option<Call>,
     /// Whether they said no.
     pub no: bool,
 }
@@ -31,6 +35,11 @@ impl Agent {
         self.settings.unsure == IfUnsure::Ask && self.settings.act_score < 1.0
     }
 
+    /// Whether Tiro itself decides what goes on from the turn before.
+    pub(super) fn asks_first(&self) -> bool {
+        self.settings.unsure == IfUnsure::Ask
+    }
+
     /// Reads words as an answer to the question that is open, if they are one. What is neither yes nor no is a new
     /// request. A guest neither answers the person's question nor takes it away.
     pub(super) fn answer_to(&mut self, text: String, guest: bool) -> Answer {
@@ -38,12 +47,29 @@ impl Agent {
             true => None,
             false => self.unsure.take(),
         };
-        let (text, tool, no) = match (open, yes_or_no(&text)) {
-            (Some(unsure), Some(true)) => (unsure.said, Some(unsure.tool), false),
-            (Some(_), Some(false)) => (text, None, true),
-            _ => (text, None, false),
+        let usual = |text| Answer {
+            text,
+            tool: None,
+            call: None,
+            no: false,
         };
-        Answer { text, tool, no }
+        match (open, yes_or_no(&text)) {
+            (Some(unsure), Some(true)) => {
+                // The request is said again as a whole, so its texts are copied from it alone.
+                self.talk.settle_question();
+                Answer {
+                    text: unsure.said,
+                    tool: Some(unsure.tool),
+                    call: unsure.call,
+                    no: false,
+                }
+            }
+            (Some(_), Some(false)) => Answer {
+                no: true,
+                ..usual(text)
+            },
+            _ => usual(text),
+        }
     }
 
     /// Asks whether this tool is meant, or says that nothing fits. The turn is open. Nobody's yes does what a guest said.
@@ -56,6 +82,7 @@ impl Agent {
             self.unsure = Some(Unsure {
                 said,
                 tool: entry.name.to_owned(),
+                call: None,
             });
         }
         self.reply(words::do_you_mean(entry.summary), Ending::CouldNot)

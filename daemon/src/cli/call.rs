@@ -29,7 +29,7 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         arguments.is_object(),
         "the arguments must be a JSON object, such as {{\"query\": \"anna\"}}"
     );
-    let call = Call {
+    let mut call = Call {
         name: tool.to_owned(),
         arguments,
     };
@@ -45,9 +45,10 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         tainted: false,
         said: &[],
         patience,
+        instead: None,
     };
     let outcome = tokio::select! {
-        outcome = act(entry, &call, around, &mut front) => Some(outcome),
+        outcome = act(entry, &mut call, around, &mut front) => Some(outcome),
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(outcome) = outcome else {
@@ -62,7 +63,9 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
         Outcome::Tell(text) | Outcome::TellOthers(text) | Outcome::Misfit(text) | Outcome::Broken(text) => {
             (text, Ending::CouldNot)
         }
+        Outcome::TakenBack { text, .. } => (text, Ending::CouldNot),
         Outcome::Declined => (prompts::words::declined(), Ending::NeedsConfirmation),
+        Outcome::Unclear(text) => (text, Ending::NeedsConfirmation),
         Outcome::NeedsConfirmation(question) => (
             prompts::words::needs_confirmation(&question),
             Ending::NeedsConfirmation,

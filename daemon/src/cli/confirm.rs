@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use tools::system::plain;
 
-use super::{app::App, say};
+use super::{app::App, partner::tell, say};
 use crate::{
     bus::{self, Tiro1Proxy},
     consent::Question,
@@ -51,17 +51,18 @@ pub async fn run(app: &App, answer: Option<Answer>, id: Option<u64>, json: bool)
     }
     let open: Option<Open> = serde_json::from_str(&text)
         .context("the daemon's answer cannot be read; are both of one version?")?;
-    let (id, yes) = match (answer, id, open) {
-        (Some(answer), Some(id), _) => (id, answer == Answer::Yes),
+    let (id, answer) = match (answer, id, open) {
+        (Some(Answer::Yes), Some(id), _) => (id, Confirmation::Yes),
+        (Some(Answer::No), Some(id), _) => (id, Confirmation::No),
         (_, _, None) => anyhow::bail!("no question is open"),
         // Whatever it is, it is not done.
-        (Some(Answer::No), None, Some(open)) => (open.id, false),
+        (Some(Answer::No), None, Some(open)) => (open.id, Confirmation::No),
         (_, _, Some(open)) => match ask(&open).await? {
-            Some(yes) => (open.id, yes),
+            Some(answer) => (open.id, answer),
             None => return Ok(ExitCode::from(2)),
         },
     };
-    let counted = tokio::time::timeout(PATIENCE, proxy.confirm(id, yes));
+    let counted = tokio::time::timeout(PATIENCE, tell(&proxy, id, answer));
     anyhow::ensure!(
         counted.await.context("the daemon does not answer")??,
         "question {id} is not open any more"
@@ -70,7 +71,7 @@ pub async fn run(app: &App, answer: Option<Answer>, id: Option<u64>, json: bool)
 }
 
 /// Shows the question and waits for the answer; nothing where nobody can give one.
-async fn ask(open: &Open) -> anyhow::Result<Option<bool>> {
+async fn ask(open: &Open) -> anyhow::Result<Option<Confirmation>> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let id = open.id;
         say(&plain::lines(&format!("{id}: {}", ask_line(&open.question))))?;
@@ -84,5 +85,5 @@ async fn ask(open: &Open) -> anyhow::Result<Option<bool>> {
         yes: false,
         interactive: true,
     };
-    Ok(Some(terminal.confirm(&open.question).await == Confirmation::Yes))
+    Ok(Some(terminal.confirm(&open.question).await))
 }

@@ -164,6 +164,7 @@ async fn play(app: &App, scenarios: &[Scenario], way: Prompting, rehearse: bool)
                 stt: Arc::new(ScriptedStt::replies::<&str>([])),
                 parts,
                 index,
+                lines: Some(lines.clone()),
             }
         }
         false => {
@@ -173,6 +174,7 @@ async fn play(app: &App, scenarios: &[Scenario], way: Prompting, rehearse: bool)
                 stt: app.stt()?,
                 parts,
                 index,
+                lines: None,
             }
         }
     };

@@ -170,7 +170,7 @@ async fn over_the_bus(
         if let Happening::Asked { id, question } = happening {
             tokio::select! {
                 confirmation = front.confirm(&question) => {
-                    proxy.confirm(id, confirmation == Confirmation::Yes).await?;
+                    tell(&proxy, id, confirmation).await?;
                 }
                 // The question was answered elsewhere, or waited too long.
                 json = &mut answer => break json.map_err(plain)?,
@@ -184,6 +184,16 @@ async fn over_the_bus(
         }
     }
     serde_json::from_str(&json).context("the daemon's answer cannot be read; are both of one version?")
+}
+
+/// Tells the daemon the answer to a question, and returns whether it was the open one.
+pub async fn tell(proxy: &Tiro1Proxy<'_>, id: u64, answer: Confirmation) -> zbus::fdo::Result<bool> {
+    match answer {
+        Confirmation::Yes => proxy.confirm(id, true).await,
+        Confirmation::No | Confirmation::Nobody => proxy.confirm(id, false).await,
+        Confirmation::Wait => proxy.answer(id, "wait".to_owned()).await,
+        Confirmation::Change(text) => proxy.answer(id, text).await,
+    }
 }
 
 /// The daemon's own sentence without the D-Bus name in front.

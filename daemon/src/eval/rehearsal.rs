@@ -24,14 +24,22 @@ const TEMPLATE: &str = "{# <tool_call> #}{% for message in messages %}<|im_start
 
 /// What the model will still do.
 #[derive(Debug, Clone, Default)]
-pub struct Lines(Arc<Mutex<VecDeque<String>>>);
+pub struct Lines(Arc<Mutex<Script>>);
+
+#[derive(Debug, Default)]
+struct Script {
+    /// What it does in each turn.
+    turns: Vec<VecDeque<String>>,
+    /// What it will still do in this one.
+    now: VecDeque<String>,
+}
 
 impl Lines {
     /// The model that follows them, and says that it can do no more when there are none.
     pub fn model(&self) -> ScriptedLlm {
         let lines = self.clone();
         let model = ScriptedLlm::answering(move |_| {
-            let next = lock(&lines.0).pop_front();
+            let next = lock(&lines.0).now.pop_front();
             Reply::Text(next.unwrap_or_else(|| "I cannot do that.".to_owned()))
         });
         model.with_info(ModelInfo {
@@ -49,11 +57,15 @@ impl Lines {
 
     /// What it does in these turns.
     pub fn learn(&self, scenario: &Scenario) {
-        let mut lines = lock(&self.0);
-        lines.clear();
-        for turn in &scenario.turns {
-            lines.extend(calls(turn));
-        }
+        let mut script = lock(&self.0);
+        script.now.clear();
+        script.turns = scenario.turns.iter().map(|turn| calls(turn).into()).collect();
+    }
+
+    /// A turn begins, counted from 0. What it was not asked for in the one before, it does not do any more.
+    pub fn begin(&self, turn: usize) {
+        let mut script = lock(&self.0);
+        script.now = script.turns.get_mut(turn).map(std::mem::take).unwrap_or_default();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scenario files: JSONL, one scenario a line, every field known.
 //!
 //! `{"id", "say" | "wav", "now"?, "world"?, "accept": [tool names], "args"?: {tool: {argument: matcher}},
-//! "confirm"?: "yes" | "no"}` and, for what one turn cannot show, `"turns": [...]` with the fields of one turn each.
+//! "confirm"?: answer | [answers]}` and, for what one turn cannot show, `"turns": [...]` with the fields of one turn each.
 //! `docs/eval.md` describes every field.
 
 use std::{
@@ -15,7 +15,11 @@ use serde_json::{Map, Value};
 use tools::{Entry, system::store};
 
 use super::matching::Matcher;
-use crate::{room::Clock, world::World};
+use crate::{
+    reply::{self, Confirmation},
+    room::Clock,
+    world::World,
+};
 
 /// No scenario file is larger.
 const MAX_BYTES: u64 = 64 << 20;
@@ -50,7 +54,7 @@ pub struct Turn {
     /// What the arguments of a tool should be.
     pub args: BTreeMap<String, BTreeMap<String, Matcher>>,
     /// What is answered when Tiro asks; left out there is nobody to ask.
-    pub confirm: Option<bool>,
+    pub confirm: Option<Answers>,
     /// What the world must hold afterwards, found out by tools that only read.
     pub after: Vec<Check>,
     /// What the answer must and must not hold, besides.
@@ -152,11 +156,47 @@ struct Said {
     reply: Text,
 }
 
+/// What is answered to the questions of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answers {
+    /// The same to all of them.
+    Always(Confirmation),
+    /// One after the other, and nothing to those after them.
+    Each(Vec<Confirmation>),
+}
+
+impl Answers {
+    /// The answer to the next question; silence is no.
+    pub fn next(&mut self) -> Confirmation {
+        match self {
+            Answers::Always(answer) => answer.clone(),
+            Answers::Each(answers) if answers.is_empty() => Confirmation::No,
+            Answers::Each(answers) => answers.remove(0),
+        }
+    }
+
+    fn read(confirm: Confirm) -> anyhow::Result<Answers> {
+        let meant = |line: &String| {
+            reply::answer(line)
+                .with_context(|| format!("`confirm`: \"{line}\" answers no question; say \"yes\", \"no\", \"wait\" or \"change it to ...\""))
+        };
+        match confirm {
+            Confirm::One(line) => Ok(match meant(&line)? {
+                answer @ (Confirmation::Yes | Confirmation::No) => Answers::Always(answer),
+                answer => Answers::Each(vec![answer]),
+            }),
+            Confirm::Each(lines) => Ok(Answers::Each(
+                lines.iter().map(meant).collect::<anyhow::Result<_>>()?,
+            )),
+        }
+    }
+}
+
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(untagged)]
 enum Confirm {
-    Yes,
-    No,
+    One(String),
+    Each(Vec<String>),
 }
 
 const OF_SCENARIO: [&str; 5] = ["id", "now", "world", "before", "turns"];
@@ -299,7 +339,7 @@ impl<'a> Reader<'a> {
             accept,
             all: said.all,
             args: said.args,
-            confirm: said.confirm.map(|answer| matches!(answer, Confirm::Yes)),
+            confirm: said.confirm.map(Answers::read).transpose()?,
             after: said.after,
             reply: said.reply,
         })

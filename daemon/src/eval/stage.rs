@@ -13,7 +13,7 @@ use tools::{
 
 use super::{
     Player,
-    scenario::{Check, Prepare, Scenario},
+    scenario::{Answers, Check, Prepare, Scenario},
 };
 use crate::{
     consent::Question,
@@ -167,8 +167,8 @@ fn parts(usual: &Parts, root: &Path, clock: Clock) -> Parts {
 /// Answers questions as the scenario says, and keeps what was asked and how often the model wrote.
 #[derive(Debug, Default)]
 pub struct Person {
-    /// The answer to every question of this turn.
-    pub answer: Option<bool>,
+    /// The answers to the questions of this turn.
+    pub answers: Option<Answers>,
     /// What was asked.
     pub asked: Vec<String>,
     /// Prompt tokens that were evaluated, of each generation.
@@ -185,9 +185,8 @@ impl Front for Person {
 
     async fn confirm(&mut self, question: &Question) -> Confirmation {
         self.asked.push(ask_line(question));
-        match self.answer {
-            Some(true) => Confirmation::Yes,
-            Some(false) => Confirmation::No,
+        match &mut self.answers {
+            Some(answers) => answers.next(),
             None => Confirmation::Nobody,
         }
     }

@@ -28,7 +28,7 @@ use crate::{
     act::Writing,
     bus::program::{self, Reach},
     consent::Question,
-    reply::escape,
+    reply::{Confirmation, escape},
     report::Report,
     ring::desk::{A_WHILE, DISMISSED, NotificationsProxy, Sign, Signs, UNTIL_CLOSED, signs},
 };
@@ -304,9 +304,9 @@ impl Desk {
             && question.shown == id
         {
             if question.yes && key == yes_key(question.id) {
-                lock(&self.questions).answer(question.id, true);
+                lock(&self.questions).answer(question.id, Confirmation::Yes);
             } else if key == no_key(question.id) {
-                lock(&self.questions).answer(question.id, false);
+                lock(&self.questions).answer(question.id, Confirmation::No);
             }
         } else if key == UNDO
             && let Some(step) = session.told.remove(&id)
@@ -320,7 +320,7 @@ impl Desk {
         if let Some(question) = session.asked.take_if(|question| question.shown == id)
             && reason == DISMISSED
         {
-            lock(&self.questions).answer(question.id, false);
+            lock(&self.questions).answer(question.id, Confirmation::No);
         }
     }
 

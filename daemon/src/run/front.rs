@@ -64,7 +64,7 @@ impl Drop for Speaking {
 
 struct Open {
     question: Question,
-    tell: oneshot::Sender<bool>,
+    tell: oneshot::Sender<Confirmation>,
 }
 
 impl Default for Questions {
@@ -82,11 +82,13 @@ impl Default for Questions {
 impl Questions {
     /// Answers the open question, and says whether it was that one; an answer to any other one comes too late and is
     /// ignored.
-    pub fn answer(&mut self, id: u64, yes: bool) -> bool {
+    pub fn answer(&mut self, id: u64, answer: Confirmation) -> bool {
         if id != self.last {
             return false;
         }
-        self.open.take().is_some_and(|open| open.tell.send(yes).is_ok())
+        self.open
+            .take()
+            .is_some_and(|open| open.tell.send(answer).is_ok())
     }
 
     /// The open question and its id.
@@ -101,7 +103,7 @@ impl Questions {
     }
 
     /// Opens a question.
-    pub fn ask(&mut self, question: &Question) -> (u64, oneshot::Receiver<bool>) {
+    pub fn ask(&mut self, question: &Question) -> (u64, oneshot::Receiver<Confirmation>) {
         let (tell, told) = oneshot::channel();
         self.last += 1;
         self.open = Some(Open {
@@ -171,10 +173,7 @@ impl Front for BusFront {
                 self.guest.is_some(),
             )
         });
-        match told.await {
-            Ok(true) => Confirmation::Yes,
-            Ok(false) | Err(_) => Confirmation::No,
-        }
+        told.await.unwrap_or(Confirmation::No)
     }
 }
 
@@ -211,7 +210,7 @@ mod tests {
         let (one, _) = questions.ask(&question);
         let (two, told) = questions.ask(&question);
         assert_eq!(two, one + 1);
-        assert!(!questions.answer(one, true) && questions.answer(two, true));
-        assert_eq!(told.blocking_recv(), Ok(true));
+        assert!(!questions.answer(one, Confirmation::Yes) && questions.answer(two, Confirmation::Yes));
+        assert_eq!(told.blocking_recv(), Ok(Confirmation::Yes));
     }
 }

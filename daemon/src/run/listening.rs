@@ -24,7 +24,7 @@ use crate::{
         endpoint::Style,
         hearing::{Heard, Listening},
     },
-    reply::{Happening, State, yes_or_no},
+    reply::{Confirmation, Happening, State, answer},
     room::{Limits, transcribe},
 };
 
@@ -352,13 +352,16 @@ impl Daemon {
         self.waiting.insert(before, asking);
     }
 
-    /// What was said answers a question, should it be yes or no.
+    /// What was said answers a question, should it be an answer.
     fn answered(&self, id: u64, speech: Speech, client: u64, speaking: Option<Speaking>) {
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let (questions, events) = (Arc::clone(&self.questions), self.events.clone());
         tokio::spawn(async move {
-            let answer = yes_or_no_spoken(&*stt, &limits, &speech).await;
-            let counted = answer.is_some_and(|yes| lock(&questions).answer(id, yes));
+            let answer = spoken_answer(&*stt, &limits, &speech).await;
+            let counted = match answer.clone() {
+                Some(answer) => lock(&questions).answer(id, answer),
+                None => false,
+            };
             drop(speaking);
             let answered = Event::Answered {
                 client,
@@ -371,10 +374,16 @@ impl Daemon {
 
     /// What came of an answer that was spoken. One that counted shows in what is done; the client that waits is told
     /// how it was understood.
-    pub(super) fn answer_heard(&mut self, client: u64, answer: Option<bool>, counted: bool) {
+    pub(super) fn answer_heard(&mut self, client: u64, answer: Option<Confirmation>, counted: bool) {
         let text = match (answer, counted) {
-            (Some(yes), true) => {
-                let text = if yes { "You said yes." } else { "You said no." };
+            (Some(answer), true) => {
+                let text = match answer {
+                    Confirmation::Yes => "You said yes.",
+                    Confirmation::No | Confirmation::Nobody => "You said no.",
+                    // What is asked now shows what was understood.
+                    Confirmation::Wait => "I wait.",
+                    Confirmation::Change(_) => "You want it changed.",
+                };
                 return self.tell_one(
                     client,
                     Happening::Replied {
@@ -469,9 +478,9 @@ impl Open {
     }
 }
 
-async fn yes_or_no_spoken(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<bool> {
+async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<Confirmation> {
     match transcribe(stt, limits, speech).await {
-        Ok(transcript) => yes_or_no(&transcript.text),
+        Ok(transcript) => answer(&transcript.text),
         Err(error) => {
             tracing::warn!(%error, "an answer was not understood");
             None

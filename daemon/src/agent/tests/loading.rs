@@ -1,7 +1,5 @@
 //! How long tools stay loaded, and what rules and health change.
 
-use tools::discover::Match;
-
 use super::*;
 use crate::agent::{
     rules::{Phase, Rule, Rules, When},
@@ -336,7 +334,7 @@ fn earlier_words_alone_never_make_the_model_act() {
     answer(&mut agent);
     // However little it takes.
     agent.settings.act_score = 0.2;
-    let fit = agent.toolbox.rank_after("and again", "timers.set");
+    let (fit, _) = agent.rank_after("and again", "timers.set");
     assert_eq!(fit[0].name, "timers.set");
     assert!(fit[0].score > 0.2, "{fit:?}");
     let after = ask(said(&mut agent, "and again", at(1)));
