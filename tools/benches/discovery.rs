@@ -17,6 +17,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tools::{
     ALL,
     discover::{Doc, Index, MIN_SCORE},
+    reflex::Reflexes,
 };
 
 /// What people say: long and short, clear and misheard, served and not.
@@ -125,6 +126,18 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     took
 }
 
+/// How long it takes to see that a request needs no model, or that it needs one.
+fn reflexes(c: &mut Criterion) {
+    let (requests, reflexes) = (requests(), Reflexes::of(ALL));
+    let mut at = 0;
+    c.bench_function("reflex", |b| {
+        b.iter(|| {
+            at = (at + 1) % requests.len();
+            black_box(reflexes.find(&requests[at]))
+        });
+    });
+}
+
 /// What the plain crate is given of a tool: all its words.
 fn text(doc: &Doc) -> String {
     let name = doc.name.replace(['.', '_'], " ");
@@ -151,6 +164,6 @@ fn requests() -> Vec<String> {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = discovery
+    targets = discovery, reflexes
 }
 criterion_main!(benches);

@@ -47,6 +47,9 @@ pub trait Tool: 'static {
     const TIMEOUT: Duration = Duration::from_secs(10);
     /// What people say when they want this, at least three.
     const EXAMPLES: &'static [&'static str];
+    /// Wordings that are this call and can be nothing else, with typed slots: they are carried out without the model.
+    /// How they are written stands in `reflex/pattern.rs`.
+    const PATTERNS: &'static [&'static str] = &[];
     /// One sentence on when to choose this over its neighbours.
     const USE_WHEN: &'static str = "";
     /// One sentence on what it cannot do.
@@ -484,6 +487,8 @@ pub struct Entry {
     pub timeout: Duration,
     /// What people say when they want it.
     pub examples: &'static [&'static str],
+    /// As [`Tool::PATTERNS`].
+    pub patterns: &'static [&'static str],
     /// When to choose it.
     pub use_when: &'static str,
     /// What it cannot do.
@@ -509,6 +514,7 @@ impl Entry {
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,
+            patterns: T::PATTERNS,
             use_when: T::USE_WHEN,
             limits: T::LIMITS,
             schema: schema_of::<T>,

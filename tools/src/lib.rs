@@ -6,6 +6,7 @@
 
 pub mod contract;
 pub mod discover;
+pub mod reflex;
 pub mod system;
 pub mod when;
 

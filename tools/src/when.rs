@@ -77,6 +77,14 @@ pub fn resolve(text: &str, now: &Zoned, hint: Hint) -> Result<Resolved, WhenErro
     })
 }
 
+/// A whole number in figures or words: "30", "thirty", "one hundred and five". Nothing for "third", or for more than a number.
+pub fn whole_number(text: &str) -> Option<u32> {
+    match lexer::tokens(text)?.as_slice() {
+        [lexer::Token::Number(number)] if !number.ordinal => Some(number.value),
+        _ => None,
+    }
+}
+
 /// What an expression means.
 #[derive(Debug, Clone, PartialEq)]
 pub enum When {

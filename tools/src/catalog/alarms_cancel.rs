@@ -39,6 +39,11 @@ impl Tool for This {
         "stop the alarm",
         "switch off my wake up call",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(cancel|delete|remove|turn off|switch off) all [of] [my|the] alarms -> alarm=all",
+        "(cancel|turn off|switch off|stop) (the|my) alarm",
+        "(cancel|delete|remove|turn off|switch off) (the|my) {alarm:moment} alarm",
+    ];
     const USE_WHEN: &'static str =
         "For what rings at a time of day; countdowns are stopped by timers.cancel.";
     const LIMITS: &'static str = "Of one that repeats, naming a day skips that day only.";

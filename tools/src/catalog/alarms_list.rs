@@ -38,6 +38,12 @@ impl Tool for This {
         "what time am I getting up",
         "is there an alarm for seven",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(what|which) alarms do i have [set]",
+        "(show|list|tell) [me] [all] my alarms",
+        "do i have any alarms",
+        "when is my next alarm",
+    ];
     const USE_WHEN: &'static str = "For what rings at a time of day; countdowns are in timers.list.";
 
     async fn run(_: Args, ctx: &Ctx) -> Result<Output, ToolError> {

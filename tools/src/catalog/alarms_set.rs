@@ -43,6 +43,12 @@ impl Tool for This {
         "set a daily alarm for nine pm called medicine",
         "get me up at a quarter to six",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(set|create|make|add) [me] [an] alarm (for|at) {time:moment}",
+        "alarm (for|at) {time:moment}",
+        "wake me [up] {time:moment}",
+        "wake me [up] at {time:moment}",
+    ];
     const USE_WHEN: &'static str =
         "For ringing at a time of day; a length of time is timers.set, a thing to do is reminders.create.";
 

@@ -41,6 +41,7 @@ impl Tool for This {
         "which commands do you know",
         "what are you able to do with timers",
     ];
+    const PATTERNS: &'static [&'static str] = &["help [me]", "what can you do [for me]"];
     const USE_WHEN: &'static str = "When the person asks what is possible, not when they want it done.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

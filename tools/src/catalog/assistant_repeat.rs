@@ -27,6 +27,7 @@ impl Tool for This {
         "I didn't catch that",
         "could you repeat your answer",
     ];
+    const PATTERNS: &'static [&'static str] = &["say that again", "repeat that", "what did you say"];
     const USE_WHEN: &'static str =
         "For what Tiro itself said; a song that plays over and over is media.repeat.";
 

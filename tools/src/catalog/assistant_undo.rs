@@ -40,6 +40,12 @@ impl Tool for This {
         "that was wrong, undo it",
         "bring back what you just deleted",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "undo",
+        "undo (that|it|the last change)",
+        "take that back",
+        "undo the last {steps} changes",
+    ];
     const USE_WHEN: &'static str = "To take back a change that was made in this or an earlier conversation.";
     const LIMITS: &'static str = "Cannot take back what was sent, or what something else changed since.";
 

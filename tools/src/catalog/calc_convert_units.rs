@@ -41,6 +41,14 @@ impl Tool for This {
         "60 miles per hour in kilometres per hour",
         "how many ounces in a pound",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "convert {amount:amount} {from:unit} (to|into) {to:unit}",
+        "what is {amount:amount} {from:unit} in {to:unit}",
+        "how many {to:unit} (is|are) {amount:amount} {from:unit}",
+        "how many {to:unit} are [there] in {amount:amount} {from:unit}",
+        "how many {to:unit} (are|are there) in (a|an) {from:unit} -> amount=1",
+        "how many {to:unit} in (a|an) {from:unit} -> amount=1",
+    ];
     const LIMITS: &'static str = "No money: exchange rates need the network.";
 
     async fn run(args: Args, _ctx: &Ctx) -> Result<Output, ToolError> {

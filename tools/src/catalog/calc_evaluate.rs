@@ -34,6 +34,11 @@ impl Tool for This {
         "five plus seven minus two",
         "multiply three point five by four",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what is {expression:sum}",
+        "how much is {expression:sum}",
+        "calculate {expression:sum}",
+    ];
     const LIMITS: &'static str = "Numbers only: no units, currencies, dates or unknowns.";
 
     async fn run(args: Args, _ctx: &Ctx) -> Result<Output, ToolError> {

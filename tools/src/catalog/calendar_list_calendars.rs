@@ -35,6 +35,10 @@ impl Tool for This {
         "which of my calendars can I write to",
         "is there a work calendar",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(what|which) calendars do i have",
+        "(list|show) [me] [all] my calendars",
+    ];
     const USE_WHEN: &'static str = "For the calendars themselves; what is in them is calendar.query.";
 
     async fn run(_: Args, ctx: &Ctx) -> Result<Output, ToolError> {

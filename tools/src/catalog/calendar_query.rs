@@ -50,6 +50,17 @@ impl Tool for This {
         "list my events for this weekend",
         "where is the team lunch",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what is on my (calendar|schedule|agenda) [{when:day}]",
+        "what is on my (calendar|schedule|agenda) (for|on) {when:day}",
+        "what do i have on my (calendar|schedule|agenda) [{when:day}]",
+        "what do i have on my (calendar|schedule|agenda) (for|on) {when:day}",
+        "what do i have [scheduled|planned] [for|on] {when:day}",
+        "(show|read|tell) [me] my (calendar|schedule|agenda) [for {when:day}]",
+        "do i have any (meetings|appointments|events) [on] {when:day}",
+        "(what|which) (meetings|appointments|events) do i have [on] {when:day}",
+        "am i (free|busy) [on] {when:day}",
+    ];
     const USE_WHEN: &'static str = "For what happens at a time; things to do are in reminders.list.";
     const LIMITS: &'static str = "Changes nothing.";
 

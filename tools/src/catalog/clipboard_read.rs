@@ -38,6 +38,10 @@ impl Tool for This {
         "show the clipboard contents",
         "read me the text from the clip board",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "read [me] (the|my) clipboard",
+        "what is (in|on) (the|my) clipboard",
+    ];
     const LIMITS: &'static str = "Reads text only, and only what was copied last.";
 
     async fn run(_args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

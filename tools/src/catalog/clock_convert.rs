@@ -43,6 +43,12 @@ impl Tool for This {
         "what is 5 pm utc in my time",
         "is it morning in los angeles",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what time is it [now|right now] in {to:place}",
+        "what time is it in {to:place} [right] now",
+        "what is the [current] time in {to:place} [now|right now]",
+        "[current] time in {to:place}",
+    ];
     const USE_WHEN: &'static str = "For the time in another place; clock.now tells the time here.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

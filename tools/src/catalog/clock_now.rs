@@ -24,6 +24,16 @@ impl Tool for This {
         "what's the date today",
         "which day of the week is it",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what time is it [now|right now]",
+        "[what is] the time [now]",
+        "tell me the time",
+        "do you (know what time it is|have the time)",
+        "(what|which) day (is it|of the week is it) [today]",
+        "what date is it",
+        "what is the date [today]",
+        "what is (today's|todays) date",
+    ];
 
     async fn run(_args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let now = &ctx.now;

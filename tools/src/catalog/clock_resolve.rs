@@ -37,6 +37,10 @@ impl Tool for This {
         "when is thanksgiving",
         "on which day of the week is july fourth",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(what|which) (day|date) is {text:date}",
+        "when is {text:christmas|easter|halloween|thanksgiving}",
+    ];
     const USE_WHEN: &'static str = "For the date of a day or holiday; calendar.query finds appointments.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

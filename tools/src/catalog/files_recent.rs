@@ -47,6 +47,7 @@ impl Tool for This {
         "what was the last thing I saved",
         "my last three spreadsheets",
     ];
+    const PATTERNS: &'static [&'static str] = &["(show [me]|list) my recent files"];
     const USE_WHEN: &'static str = "For the newest files without any name; files.search is for certain ones.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

@@ -30,6 +30,8 @@ impl Tool for This {
         "do I have a grocery list",
         "name my lists",
     ];
+    const PATTERNS: &'static [&'static str] =
+        &["(what|which) lists do i have", "(show|list|name) [all] my lists"];
     const USE_WHEN: &'static str = "For names of lists; what is on one is lists.show.";
 
     async fn run(_: Args, ctx: &Ctx) -> Result<Output, ToolError> {

@@ -39,6 +39,10 @@ impl Tool for This {
         "is milk on the shopping list",
         "tell me what is left on the list",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what is on (my|the) {list:shopping|grocery|groceries|packing|wish} list",
+        "(read|show) [me] (my|the) {list:shopping|grocery|groceries|packing|wish} list",
+    ];
     const USE_WHEN: &'static str = "For what to buy or pack; things to do at a time are in reminders.list.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

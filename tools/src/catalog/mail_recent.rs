@@ -49,6 +49,14 @@ impl Tool for This {
         "who has emailed me",
         "list my unread emails",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "do i have [any] new (mail|mails|email|emails)",
+        "check my (mail|mails|email|emails|inbox)",
+        "any new (mail|mails|email|emails)",
+        "show [me] my (latest|recent|newest) (mails|emails)",
+        "show [me] my unread emails -> unread=true",
+        "show [me] my (last|latest) {count:1-50} (mails|emails)",
+    ];
     const USE_WHEN: &'static str =
         "For what is new; mail.search is for words and days, mail.read for what a mail says.";
     const LIMITS: &'static str = "Shows senders and subjects of the inbox, not what the mail says.";

@@ -47,6 +47,7 @@ impl Tool for This {
         "how full is my inbox with unread mail",
         "are there many emails waiting for me",
     ];
+    const PATTERNS: &'static [&'static str] = &["how many unread (mails|emails) do i have"];
     const USE_WHEN: &'static str = "For the number alone; mail.recent lists them.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

@@ -38,6 +38,11 @@ impl Tool for This {
         "go to the next song on Spotify",
         "another song",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "[go to|skip to|play] [the] next (song|track)",
+        "skip (this|the) (song|track)",
+        "skip to the next (song|track)",
+    ];
     const USE_WHEN: &'static str = "For the next piece; media.seek moves within this one.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

@@ -40,6 +40,14 @@ impl Tool for This {
         "tell me the song that is on",
         "what am I listening to",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what is playing [now|right now]",
+        "(what|which) song is (this|playing|on) [now]",
+        "what is this song [called]",
+        "who (sings|is singing) this [song]",
+        "what is the name of this song",
+        "what am i listening to",
+    ];
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         if cfg!(target_os = "macos") {

@@ -38,6 +38,14 @@ impl Tool for This {
         "pause Spotify",
         "shut the music off",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "pause",
+        "pause [the] (music|song|track|video|playback)",
+        "pause this (song|track|video)",
+        "stop [the|this] (music|song|playback)",
+        "stop playing [music|the music]",
+        "turn (the music off|off the music)",
+    ];
     const USE_WHEN: &'static str =
         "For music and films; alarms.cancel stops what rings, system.mute silences the computer.";
 

@@ -46,6 +46,13 @@ impl Tool for This {
         "carry on with the song",
         "play something by Nina Simone",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "resume",
+        "resume [the] (music|song|video|playback)",
+        "continue the (music|song)",
+        "(continue|keep|go on|carry on) playing",
+        "play [some|the|my] music",
+    ];
     const USE_WHEN: &'static str =
         "For music and films; alarms and timers stop with alarms.cancel and timers.cancel.";
     const LIMITS: &'static str =

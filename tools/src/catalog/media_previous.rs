@@ -38,6 +38,10 @@ impl Tool for This {
         "last track again",
         "go back a song on Spotify",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "[go back to|go to|play] [the] previous (song|track)",
+        "go back (one|a) (song|track)",
+    ];
     const USE_WHEN: &'static str = "For the piece before; media.seek moves within this one.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

@@ -47,6 +47,13 @@ impl Tool for This {
         "loop the whole album",
         "keep playing this song over and over",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(repeat|loop) (this|the) (song|track) -> mode=track",
+        "(repeat|loop) (this|the) (album|playlist) -> mode=all",
+        "(turn|switch) repeat off -> mode=off",
+        "(turn|switch) off repeat -> mode=off",
+        "stop repeating -> mode=off",
+    ];
     const USE_WHEN: &'static str =
         "To hear music again and again; assistant.repeat says the last answer again.";
 

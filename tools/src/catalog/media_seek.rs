@@ -65,6 +65,11 @@ impl Tool for This {
         "back to the start of the video",
         "go to the middle of minute four",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "go forward [by] {by:length} -> direction=forward",
+        "fast forward [by] {by:length} -> direction=forward",
+        "(rewind|go back|skip back) [by] {by:length} -> direction=back",
+    ];
     const USE_WHEN: &'static str =
         "To move within what plays; media.next and media.previous change what plays.";
 

@@ -37,6 +37,15 @@ impl Tool for This {
         "shuffle the playlist",
         "play them one after the other, no shuffle",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn|switch) {on} shuffle",
+        "(turn|switch) shuffle {on}",
+        "shuffle {on}",
+        "shuffle [the|my|this] (music|songs|playlist) -> on=true",
+        "enable shuffle -> on=true",
+        "disable shuffle -> on=false",
+        "stop shuffling -> on=false",
+    ];
     const USE_WHEN: &'static str = "To mix up what plays; media.repeat plays it again.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

@@ -47,6 +47,8 @@ impl Tool for This {
         "read me the last message",
         "who texted me today",
     ];
+    const PATTERNS: &'static [&'static str] =
+        &["do i have [any] new text messages", "read [me] my text messages"];
     const USE_WHEN: &'static str = "For text messages and chats; mail.recent is for e-mail.";
     const LIMITS: &'static str = "Reads the last message of each conversation of a phone in KDE Connect.";
 

@@ -37,6 +37,8 @@ impl Tool for This {
         "what are my three newest notes",
         "how many notes are there",
     ];
+    const PATTERNS: &'static [&'static str] =
+        &["(what|which) notes do i have", "(show|list) [me] [all] my notes"];
     const USE_WHEN: &'static str =
         "For which notes there are; notes.search finds by words, notes.read reads one.";
 

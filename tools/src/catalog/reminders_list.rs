@@ -46,6 +46,12 @@ impl Tool for This {
         "read me my work reminders for this week",
         "what's left on my to do list",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what are my reminders",
+        "(what|which) reminders do i have",
+        "(read|list|tell) [me] [all] my reminders",
+        "do i have any reminders",
+    ];
     const USE_WHEN: &'static str = "For things to do; appointments are in calendar.query.";
     const LIMITS: &'static str = "Leaves out what is done.";
 

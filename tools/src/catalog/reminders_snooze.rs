@@ -42,6 +42,11 @@ impl Tool for This {
         "snooze the rent reminder until tomorrow",
         "ask me again later",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "snooze",
+        "snooze [it|that] for {until:length}",
+        "remind me again in {until:length}",
+    ];
     const USE_WHEN: &'static str =
         "For alarms, timers and reminders that rang; a new time for good is reminders.update.";
 

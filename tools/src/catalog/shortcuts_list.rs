@@ -35,6 +35,10 @@ impl Tool for This {
         "name my macros",
         "what routines did I set up",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(what|which) shortcuts do i have",
+        "(show|list) [me] [all] my shortcuts",
+    ];
     const USE_WHEN: &'static str = "For the person's own scripts; assistant.help says what else can be done.";
 
     async fn run(_args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

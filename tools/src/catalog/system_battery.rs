@@ -39,6 +39,12 @@ impl Tool for This {
         "mouse battery",
         "what percent is the battery at",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "how much battery is left",
+        "how much battery do i have [left]",
+        "[what is] the battery (level|percentage)",
+        "battery (level|status|percentage)",
+    ];
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let all = battery::all(&ctx.desk).await?;

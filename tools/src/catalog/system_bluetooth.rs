@@ -68,6 +68,14 @@ impl Tool for This {
         "is bluetooth on",
         "connect to the blue tooth keyboard",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn|switch) {action:on|off} [the] bluetooth",
+        "(turn|switch) [the] bluetooth {action:on|off}",
+        "bluetooth {action:on|off}",
+        "enable bluetooth -> action=on",
+        "disable bluetooth -> action=off",
+        "is bluetooth on -> action=status",
+    ];
     const LIMITS: &'static str = "Only devices that are paired already; pair new ones in the settings.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

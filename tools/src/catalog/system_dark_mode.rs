@@ -38,6 +38,15 @@ impl Tool for This {
         "turn off the dark mode",
         "use the light colours again",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn|switch) {on} [the] dark mode",
+        "(turn|switch) [the] dark mode {on}",
+        "dark mode {on}",
+        "(switch|change) to [the] dark (mode|theme) -> on=true",
+        "(switch|change) to [the] light (mode|theme) -> on=false",
+        "(enable|activate) dark mode -> on=true",
+        "(disable|deactivate) dark mode -> on=false",
+    ];
     const USE_WHEN: &'static str =
         "For the colours of programs; system.set_brightness changes the light of the screen.";
 

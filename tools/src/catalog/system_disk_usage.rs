@@ -38,6 +38,12 @@ impl Tool for This {
         "disk usage",
         "how many gigabytes are free",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "how much (disk space|storage|storage space) is left",
+        "how much (disk space|storage|storage space) do i have [left]",
+        "how full is (my|the) (disk|hard drive)",
+        "disk usage",
+    ];
     const USE_WHEN: &'static str = "For free space; it opens no files and looks into no folders.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

@@ -36,6 +36,14 @@ impl Tool for This {
         "silence notifications",
         "don't disturb",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn|switch) {on} do not disturb",
+        "(turn|switch) do not disturb {on}",
+        "do not disturb {on}",
+        "do not disturb [me] -> on=true",
+        "(enable|activate) do not disturb -> on=true",
+        "(disable|deactivate) do not disturb -> on=false",
+    ];
     const USE_WHEN: &'static str = "For notifications; system.mute silences the sound.";
     const LIMITS: &'static str = "What Tiro rings itself, such as alarms, is still heard.";
 

@@ -47,6 +47,10 @@ impl Tool for This {
         "list running programs",
         "what apps are installed here",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(which|what) (apps|programs|applications) are (open|running) -> which=running",
+        "list [my|the|all] installed (apps|programs|applications) -> which=installed",
+    ];
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
         let which = args.which.unwrap_or(Which::Running);

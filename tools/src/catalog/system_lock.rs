@@ -32,6 +32,7 @@ impl Tool for This {
         "secure the screen",
         "lock the pc",
     ];
+    const PATTERNS: &'static [&'static str] = &["lock (the|my) (screen|computer|laptop|pc)", "lock screen"];
     const USE_WHEN: &'static str =
         "To lock the screen; system.sleep turns the computer off for a while, too.";
 

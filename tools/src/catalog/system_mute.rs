@@ -35,6 +35,12 @@ impl Tool for This {
         "make it silent",
         "turn off mute",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "mute [the sound|the audio|the volume|the computer|the speakers|sound|audio] -> on=true",
+        "unmute [the sound|the audio|the computer] -> on=false",
+        "turn (the sound off|off the sound) -> on=true",
+        "turn the sound back on -> on=false",
+    ];
     const USE_WHEN: &'static str =
         "To silence everything; system.set_volume makes it quieter, media.pause stops the music.";
 

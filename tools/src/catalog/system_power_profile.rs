@@ -41,6 +41,10 @@ impl Tool for This {
         "full power",
         "go back to normal power mode",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn on|switch to) (power saving|power saver|battery saver) [mode] -> profile=power saver",
+        "switch to {profile:performance|balanced} mode",
+    ];
     const LIMITS: &'static str = "Changes speed and power use; system.battery says how full the battery is.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

@@ -35,6 +35,8 @@ impl Tool for This {
         "reboot the system please",
         "restart the pc",
     ];
+    const PATTERNS: &'static [&'static str] =
+        &["(restart|reboot) (the|my) (computer|laptop|pc|machine)", "reboot"];
     const USE_WHEN: &'static str = "To turn the computer off and on again; system.shutdown leaves it off.";
 
     fn preview(_args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

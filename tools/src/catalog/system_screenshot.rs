@@ -35,6 +35,12 @@ impl Tool for This {
         "grab the screen",
         "snap the desktop",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "take a (screenshot|screen shot)",
+        "(screenshot|screen shot)",
+        "capture (the|my) screen",
+        "take a picture of (the|my) screen",
+    ];
     const LIMITS: &'static str = "Takes the whole screen and cannot look at it.";
 
     fn preview(_args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

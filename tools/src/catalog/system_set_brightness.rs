@@ -41,6 +41,19 @@ impl Tool for This {
         "screen a little darker please",
         "lower the brightness by ten",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(set|turn|put|change) the [screen] brightness (to|at) {percent:0-100} [percent]",
+        "turn the screen brightness {direction}",
+        "turn {direction} the screen brightness",
+        "screen brightness {direction}",
+        "screen brightness [to|at] {percent:0-100} [percent]",
+        "(increase|raise) the screen brightness -> direction=up",
+        "(decrease|lower|reduce) the screen brightness -> direction=down",
+        "make the (screen|display) brighter -> direction=up",
+        "make the (screen|display) darker -> direction=down",
+        "dim the (screen|display) -> direction=down",
+        "(full|maximum) brightness -> percent=100",
+    ];
     const USE_WHEN: &'static str =
         "For the light of the screen; system.dark_mode changes the colours of programs.";
     const LIMITS: &'static str = "Only a built-in screen, and never below 1 percent.";

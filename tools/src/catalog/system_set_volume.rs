@@ -42,6 +42,22 @@ impl Tool for This {
         "lower the volume by twenty",
         "crank it up to eighty",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(set|turn|put|change) [the] volume (to|at) {percent:0-100} [percent]",
+        "volume [to|at] {percent:0-100} [percent]",
+        "turn [the] (volume|sound) {direction}",
+        "turn {direction} the (volume|sound)",
+        "volume {direction}",
+        "[make it] louder -> direction=up",
+        "[make it] quieter -> direction=down",
+        "(increase|raise) the volume -> direction=up",
+        "(decrease|lower|reduce) the volume -> direction=down",
+        "(increase|raise) the volume by {percent:1-100} [percent] -> direction=up",
+        "(decrease|lower|reduce) the volume by {percent:1-100} [percent] -> direction=down",
+        "(increase|raise) the volume to {percent:0-100} [percent]",
+        "(decrease|lower|reduce) the volume to {percent:0-100} [percent]",
+        "(full|maximum) volume -> percent=100",
+    ];
     const USE_WHEN: &'static str = "For how loud it is; system.mute silences it altogether.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

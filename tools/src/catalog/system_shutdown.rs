@@ -35,6 +35,12 @@ impl Tool for This {
         "turn the pc off now",
         "power down the machine",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "shut down (the|my) (computer|laptop|pc)",
+        "shut (the|my) (computer|laptop|pc) down",
+        "(turn|switch|power) off (the|my) (computer|laptop|pc)",
+        "(turn|switch) (the|my) (computer|laptop|pc) off",
+    ];
     const USE_WHEN: &'static str =
         "To turn the whole computer off; system.quit_app closes one program, system.sleep only rests.";
 

@@ -36,6 +36,10 @@ impl Tool for This {
         "hibernate for now",
         "stand by",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(put|send) (the|my) (computer|laptop|pc) to sleep",
+        "suspend (the|my) (computer|laptop|pc)",
+    ];
     const USE_WHEN: &'static str =
         "For a rest from which everything goes on; system.lock only locks, system.shutdown ends all.";
 

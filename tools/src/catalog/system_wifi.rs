@@ -56,6 +56,16 @@ impl Tool for This {
         "how strong is the wi fi signal",
         "is the wifi on",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(turn|switch) {action:on|off} [the] (wifi|wi fi)",
+        "(turn|switch) [the] (wifi|wi fi) {action:on|off}",
+        "(wifi|wi fi) {action:on|off}",
+        "enable [the] (wifi|wi fi) -> action=on",
+        "disable [the] (wifi|wi fi) -> action=off",
+        "is the (wifi|wi fi) on -> action=status",
+        "(which|what) (wifi|wi fi) am i (on|connected to) -> action=status",
+        "(list|show) [the] (wifi|wi fi) networks -> action=list",
+    ];
     const LIMITS: &'static str = "Joins no new network and takes no passwords.";
 
     fn preview(args: &Args, _ctx: &Ctx) -> Result<String, ToolError> {

@@ -38,6 +38,11 @@ impl Tool for This {
         "forget the pasta timer",
         "stop the countdown",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(cancel|stop|delete|turn off) (the|my) timer",
+        "cancel (the|my) {timer:length} timer",
+        "(cancel|stop|turn off) all [my|the] timers -> timer=all",
+    ];
     const USE_WHEN: &'static str = "For countdowns; alarms.cancel is for what rings at a time of day.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

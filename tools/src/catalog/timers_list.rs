@@ -38,6 +38,12 @@ impl Tool for This {
         "is the timer still going",
         "when does my ten minute timer go off",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "how (long|much time) is left on (the|my) timer",
+        "(what|which) timers (are running|do i have)",
+        "(show|list) [me] [all] my timers",
+        "check (the|my) timer",
+    ];
     const USE_WHEN: &'static str = "For countdowns; what rings at a time of day is in alarms.list.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

@@ -37,6 +37,11 @@ impl Tool for This {
         "put the timer on hold",
         "pause all timers",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "pause (the|my) timer",
+        "pause (the|my) {timer:length} timer",
+        "pause all [my|the] timers -> timer=all",
+    ];
     const USE_WHEN: &'static str = "For countdowns; music is paused by media.pause.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

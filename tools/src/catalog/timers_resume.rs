@@ -40,6 +40,7 @@ impl Tool for This {
         "start the paused timer again",
         "carry on with the countdown",
     ];
+    const PATTERNS: &'static [&'static str] = &["(resume|continue|unpause) (the|my) timer"];
     const USE_WHEN: &'static str = "For countdowns; music is paused by media.play.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -41,6 +41,13 @@ impl Tool for This {
         "egg timer, six minutes",
         "count down thirty seconds",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "(set|start|create|make) [me] [a] timer (for|of) {duration:length}",
+        "(set|start|create|make) [me] [a] {duration:length} timer",
+        "[a] timer for {duration:length}",
+        "[a] {duration:length} timer",
+        "count down {duration:length}",
+    ];
     const USE_WHEN: &'static str = "For a length of time from now; alarms.set is for a time of day.";
     const LIMITS: &'static str = "At most 24 hours.";
 

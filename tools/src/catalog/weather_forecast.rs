@@ -51,6 +51,19 @@ impl Tool for This {
         "is it windy today",
         "what temperature is it in tokyo",
     ];
+    const PATTERNS: &'static [&'static str] = &[
+        "what is the weather [like] [{when:day}]",
+        "what is the weather [like] (for|on) {when:day}",
+        "what will the weather be [like] [{when:day}]",
+        "how is the weather [{when:day}]",
+        "[the] weather [forecast] [for] {when:day}",
+        "weather [forecast]",
+        "(what is the|the) weather forecast [for {when:day}]",
+        "will it (rain|snow) [{when:day}]",
+        "is it going to (rain|snow) [{when:day}]",
+        "do i need an umbrella [{when:day}]",
+        "is it (raining|snowing) [outside]",
+    ];
     const LIMITS: &'static str = "Needs the internet, is off until turned on, and knows at most 16 days.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

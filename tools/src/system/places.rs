@@ -58,6 +58,12 @@ pub fn one(said: &str, now: &Zoned) -> Result<Option<Place>, ToolError> {
     }
 }
 
+/// Whether this is a name of a place or a zone that is known, letter for letter.
+pub fn is_name(said: &str) -> bool {
+    let all = || all().into_iter().any(|(name, _)| same(&name, said));
+    said.chars().count() <= MAX_NAME && said.chars().any(char::is_alphabetic) && all()
+}
+
 /// The clock that a name means at this time of year.
 pub fn find(said: &str, now: &Zoned) -> Found {
     if said.chars().count() > MAX_NAME {

@@ -83,6 +83,14 @@ pub fn find(said: &str) -> Vec<Unit> {
     heard.into_iter().take(best).map(|(_, unit)| *unit).collect()
 }
 
+/// Whether this is a name of a unit, letter for letter.
+pub fn is_name(said: &str) -> bool {
+    let name = said.to_lowercase();
+    table()
+        .iter()
+        .any(|unit| unit.all_names().any(|n| n.to_lowercase() == name))
+}
+
 /// Whether a name is that of money.
 pub fn is_money(said: &str) -> bool {
     let name = bare(said);
