@@ -9,11 +9,14 @@ mod follow;
 pub mod grammar;
 pub mod ground;
 mod loading;
+mod negation;
 mod offer;
 pub mod rules;
 mod settings;
 mod step;
 mod several;
+mod reflex;
+mod finding;
 mod unsure;
 pub mod toolbox;
 #[cfg(test)]
@@ -22,10 +25,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
-use serde_json::Value;
 
 use conversation::{Conversation, Exchange};
 use follow::Changed;
+use negation::Wanted;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step, Undo};
@@ -66,6 +69,10 @@ pub struct Agent {
     acted: bool,
     /// Whether this turn is a guest's.
     guest: bool,
+    /// What needs no model.
+    reflexes: tools::reflex::Reflexes,
+    /// Whether the last turn needed none.
+    by_reflex: bool,
 }
 
 /// What finding tools cost in a turn, in tokens of the prompt.
@@ -92,6 +99,8 @@ struct Turn {
     stumbled: bool,
     /// Whether all texts of the last call were the person's own words.
     own_words: bool,
+    /// Whether the words alone decided on it.
+    reflex: bool,
     /// What the last call requires and nobody said.
     missing: Option<String>,
     /// What the last failed call told; the answer when the model only has words left.
@@ -113,7 +122,10 @@ impl Agent {
     /// An agent with an empty conversation.
     pub fn new(settings: Settings, renderer: Renderer, toolbox: Toolbox) -> Agent {
         let talk = Conversation::default();
+        let reflexes = reflex::of(&settings, &toolbox);
         Agent {
+            reflexes,
+            by_reflex: false,
             settings,
             renderer,
             toolbox,
@@ -308,6 +320,19 @@ impl Agent {
                 Changed::Nothing => self.reply(words::declined(), Ending::Done),
             };
         }
+        let text = match negation::wanted(&text) {
+            Wanted::All => text,
+            Wanted::Only(rest) => rest.to_owned(),
+            Wanted::Nothing => {
+                self.open(text, context, discovered);
+                return self.reply(words::declined(), Ending::Done);
+            }
+        };
+        if answer.tool.is_none()
+            && let Some(call) = self.reflex(&text)
+        {
+            return self.call_by_reflex(call, text, context, discovered);
+        }
         if let Some(best) = self.toolbox.forbidden_best(&text)
             && best.score >= self.settings.act_score
         {
@@ -489,52 +514,6 @@ impl Agent {
         }
     }
 
-    /// A search for tools is free of the budget of business calls, but the same capability is not searched twice,
-    /// and a conversation that holds other people's words searches with the person's words only.
-    fn discovers(&mut self, mut call: Call) -> Step {
-        if self.talk.tainted()
-            && let (Some(arguments), Some(said)) = (call.arguments.as_object_mut(), self.talk.said().last())
-        {
-            // Nor do the words of others say where and how widely to look.
-            arguments.clear();
-            arguments.insert("query".into(), Value::from(*said));
-        }
-        let query = call
-            .arguments
-            .get("query")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let domain = call.arguments.get("domain").and_then(Value::as_str);
-        let key = toolbox::search_key(query, domain);
-        let again = !self.rest.searched.insert(key);
-        if again || self.rest.discovers >= self.settings.max_discover {
-            let note = "You searched for that already. Use what you found, or answer in words.".to_owned();
-            return self.mistake(call, note);
-        }
-        self.rest.discovers += 1;
-        Step::Call(call)
-    }
-
-    /// The model named a tool from the catalogue without its schema. The step is not wasted: the schema is loaded
-    /// and the model goes on, unless other people's words may have put the name into its head.
-    fn just_in_time(&mut self, call: Call) -> Step {
-        if self.talk.tainted() && !self.toolbox.serves(&call.name, self.talk.said().last().copied()) {
-            let note = format!("{} does not fit what the person asked for.", call.name);
-            return self.mistake(call, note);
-        }
-        let cards = self.load_later(vec![call.name.clone()]);
-        if !self.toolbox.is_loaded(&call.name) {
-            return self.reply(words::not_allowed(), Ending::CouldNot);
-        }
-        self.found.searching = true;
-        if !self.may_go_on() {
-            return self.give_up();
-        }
-        let content = format!("{} is loaded now. Call it with its arguments.", call.name);
-        self.note(call, content, false, cards);
-        Step::Generate(self.ask())
-    }
-
     fn came_back(&mut self, call: &Call, outcome: Outcome) -> Step {
         self.keep_deed(call, &outcome);
         match outcome {
@@ -579,7 +558,8 @@ impl Agent {
             false => output.say,
         };
         self.turn.did = Some(say.clone());
-        match self.settings.answer {
+        // What needed no model need not wait for its words.
+        match self.settings.answer.unless(self.turn.reflex) {
             // The model reads what the tool found in the delimited result. Repeated as Tiro's own words it would
             // stand outside the delimiters.
             Answer::Tool if untrusted => self.tells(say, words::read_out()),

@@ -304,6 +304,9 @@ section! {
         /// What happens when no tool surely fits: Tiro asks whether the likeliest is meant ("ask"), or the model decides what
         /// to do and may answer by itself ("model"), which small models do badly.
         unsure: Unsure = Unsure::Ask,
+        /// Whether requests that are a tool's own pattern to the word ("set a timer for ten minutes", "pause") are carried out
+        /// at once, without asking the model.
+        reflex: bool = true,
     }
 }
 

@@ -65,6 +65,7 @@ impl Prompting {
                 split_score: 2.0,
                 answer: Answer::Tool,
                 unsure: IfUnsure::Model,
+                reflex: false,
                 loading: crate::agent::toolbox::Loading {
                     lazy: self == Prompting::Lazy,
                     ..usual.loading

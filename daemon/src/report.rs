@@ -19,6 +19,9 @@ pub struct Report {
     pub calls: Vec<CallReport>,
     /// Generation steps.
     pub steps: u32,
+    /// Whether the words alone decided what was called, without asking the model.
+    #[serde(default)]
+    pub reflex: bool,
     /// Tokens over all steps.
     pub tokens: Tokens,
     /// What lazy loading of tools saved, once the model's tokenizer has counted them.
@@ -119,6 +122,7 @@ impl Default for Report {
             reply: String::new(),
             calls: Vec::new(),
             steps: 0,
+            reflex: false,
             tokens: Tokens::default(),
             savings: None,
             ms: Times::default(),

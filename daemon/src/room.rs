@@ -51,6 +51,8 @@ pub struct Room {
     /// The tools in use as they were last written down.
     shelved: Option<Vec<Loaded>>,
     names: names::Names,
+    /// Whether the last turn needed the model.
+    needed: bool,
 }
 
 /// What a room is made of, besides its engines.
@@ -171,28 +173,37 @@ impl Room {
             spending: Spending::default(),
             shelved: None,
             names: names::Names::default(),
+            needed: false,
         }
     }
 
-    /// Loads the model and brings the static prefix into its KV cache. `None` when both are there already.
+    /// Loads the model and brings the static prefix into its KV cache, between turns. `None` when both are there already.
     ///
     /// # Errors
     /// What keeps the engine or the model from loading.
     pub async fn ready(&mut self) -> Result<Option<Prepared>, EngineError> {
-        if self.agent.is_none() {
+        let ctx = self.ctx();
+        self.names.begin(ctx);
+        self.agent().settle();
+        self.load().await
+    }
+
+    /// The same in a turn that turns out to need the model.
+    ///
+    /// # Errors
+    /// As `ready`.
+    pub async fn needs_model(&mut self) -> Result<Option<Prepared>, EngineError> {
+        self.needed = true;
+        self.load().await
+    }
+
+    async fn load(&mut self) -> Result<Option<Prepared>, EngineError> {
+        if self.info.is_none() {
             let info = self.llm.info().await?;
-            let mut agent = self.parts.agent(&info, &self.index);
-            if agent.toolbox().keeps() {
-                agent.restore(shelf::read(&self.parts.dirs.state));
-            }
-            self.agent = Some(agent);
+            self.agent().speak(renderer(&info));
             self.info = Some(info);
-            let ctx = self.ctx();
-            self.names.begin(ctx);
         }
-        let agent = self.agent()?;
-        agent.settle();
-        let prefix = pieces(agent.prefix());
+        let prefix = pieces(self.agent().prefix());
         let key = (self.engine(), hash(&prefix));
         if self.prepared == Some(key) {
             return Ok(None);
@@ -208,14 +219,17 @@ impl Room {
         self.llm.stats().life()
     }
 
-    /// The agent; there is one once `ready` has succeeded.
-    ///
-    /// # Errors
-    /// `Protocol` when it was called before `ready`.
-    pub fn agent(&mut self) -> Result<&mut Agent, EngineError> {
-        self.agent
-            .as_mut()
-            .ok_or_else(|| EngineError::Protocol("the model is not loaded yet".to_owned()))
+    /// The agent, whether the model is loaded or not: what needs no model need not wait for it. The dialect is the model's once
+    /// that is known.
+    pub fn agent(&mut self) -> &mut Agent {
+        let (parts, index, info) = (&self.parts, &self.index, &self.info);
+        self.agent.get_or_insert_with(|| {
+            let mut agent = parts.agent(info.as_ref().unwrap_or(&ModelInfo::default()), index);
+            if agent.toolbox().keeps() {
+                agent.restore(shelf::read(&parts.dirs.state));
+            }
+            agent
+        })
     }
 
     /// What tools may use.
@@ -297,7 +311,7 @@ impl Room {
     /// What keeps the engine from it.
     pub async fn generate(&mut self, ask: Ask) -> Result<Generated, EngineError> {
         match self.generate_once(ask).await {
-            Err(EngineError::TooLong(why)) => match self.agent()?.trim() {
+            Err(EngineError::TooLong(why)) => match self.agent().trim() {
                 Some(shorter) => self.generate_once(shorter).await,
                 None => Err(EngineError::TooLong(why)),
             },
@@ -336,7 +350,7 @@ impl Room {
         }
         let goal = budget / 4 * 3;
         loop {
-            match self.agent()?.trim() {
+            match self.agent().trim() {
                 Some(shorter) => ask = shorter,
                 // Only the open turn is left: it may pass the goal, but not the budget.
                 None => {
@@ -357,13 +371,19 @@ impl Room {
         Ok(self.llm.count(&pieces(ask.prompt.clone())).await?.iter().sum())
     }
 
-    /// Evaluates the conversation so far while nobody waits, so that the next turn evaluates only what is new.
+    /// Evaluates the conversation so far while nobody waits, so that the next turn evaluates only what is new. Not when
+    /// the engine has gone to rest and the last turn did not need it: "pause" is no reason to load a gigabyte. Whether
+    /// it did.
     ///
     /// # Errors
     /// What keeps the engine from it.
-    pub async fn warm(&mut self) -> Result<(), EngineError> {
+    pub async fn warm(&mut self) -> Result<bool, EngineError> {
+        let ran = self.prepared.is_some_and(|(life, _)| life.is_some());
+        if !self.needed && ran && self.engine().is_none() {
+            return Ok(false);
+        }
         self.ready().await?;
-        let prompt = pieces(self.agent()?.transcript());
+        let prompt = pieces(self.agent().transcript());
         let request = Generate {
             prompt,
             max_tokens: 0,
@@ -374,7 +394,7 @@ impl Room {
             self.llm.generate(request, &mut |_| {}),
         )
         .await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps a finished turn in the trace, if there is one.
@@ -456,13 +476,8 @@ impl Parts {
 
     /// An agent that speaks the model's dialect.
     pub fn agent(&self, info: &ModelInfo, index: &Arc<Index>) -> Agent {
-        let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
-        let (template, warning) = Template::load(info.chat_template.as_deref(), &info.bos, &info.eos);
-        if let Some(error) = warning.filter(|_| !dialect.takes_messages()) {
-            tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
-        }
         let toolbox = Toolbox::new(self.tools, Arc::clone(index), &self.settings.loading);
-        Agent::new(self.settings.clone(), Renderer::new(template, dialect), toolbox)
+        Agent::new(self.settings.clone(), renderer(info), toolbox)
     }
 }
 
@@ -488,6 +503,16 @@ fn chat(chat: prompts::Chat) -> Chat {
         must_call: chat.must_call,
         frame: [frame.open, frame.middle, frame.close],
     }
+}
+
+/// Writes prompts as the model wants them.
+fn renderer(info: &ModelInfo) -> Renderer {
+    let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
+    let (template, warning) = Template::load(info.chat_template.as_deref(), &info.bos, &info.eos);
+    if let Some(error) = warning.filter(|_| !dialect.takes_messages()) {
+        tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
+    }
+    Renderer::new(template, dialect)
 }
 
 /// Pieces as the engine takes them; the rooms below do not know each other, so the daemon converts.

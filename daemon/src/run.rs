@@ -382,7 +382,13 @@ impl Daemon {
     /// Loads the model before anybody speaks.
     fn prepare(&mut self) {
         let (room, events) = (Arc::clone(&self.room), self.events.clone());
+        let llm = Arc::clone(&self.engines.llm);
         self.preparing = Some(tokio::spawn(async move {
+            // Without the room: a turn that needs no model does not wait for it.
+            if let Err(error) = llm.info().await {
+                tracing::warn!(%error, "the model is not ready");
+                return;
+            }
             let mut room = room.lock().await;
             match room.ready().await {
                 Ok(Some(prepared)) => {
@@ -521,7 +527,8 @@ impl Daemon {
         let warming = tokio::spawn(async move {
             let mut room = room.lock().await;
             match room.warm().await {
-                Ok(()) => {
+                Ok(false) => {}
+                Ok(true) => {
                     let engine = room.llm().stats().life();
                     let _ = events.send(Event::Warm { number, engine }).await;
                 }

@@ -52,24 +52,21 @@ async fn path(
     front.show(&Happening::State {
         state: State::Thinking,
     });
-    if let Some(prepared) = room.ready().await? {
-        front.show(&Happening::Prepared { prepared });
-    }
-    if let Err(error) = room.count().await {
-        tracing::debug!(%error, "the tools could not be counted");
-    }
     let context = room.context();
     let asked = Asked {
         guest: front.is_for_guest(),
-        ..room.asked(by_voice).await
+        ..room.asked(&text, by_voice).await
     };
-    let mut step = room.agent()?.step(Input::Said { text, context, asked });
+    let mut step = room.agent().step(Input::Said { text, context, asked });
     loop {
         step = match step {
             Step::Generate(ask) => decide(room, ask, front, report).await?,
             Step::Call(call) => carry_out(room, call, None, front, report).await?,
             Step::Instead(call, undo) => carry_out(room, call, Some(undo), front, report).await?,
-            Step::Reply(reply) => return Ok(reply),
+            Step::Reply(reply) => {
+                report.reflex = report.steps == 0 && room.agent().by_reflex();
+                return Ok(reply);
+            }
         }
     }
 }
@@ -104,28 +101,36 @@ async fn hear(
     Ok(Some(transcript.text).filter(|t| !t.is_empty()))
 }
 
-/// The model writes, within its window, and the agent reads.
+/// The model writes, within its window, and the agent reads. Only now the model has to be there.
 async fn decide(
     room: &mut Room,
-    ask: Ask,
+    mut ask: Ask,
     front: &mut dyn Front,
     report: &mut Report,
 ) -> Result<Step, EngineError> {
     front.show(&Happening::State {
         state: State::Thinking,
     });
+    if let Some(prepared) = room.needs_model().await? {
+        front.show(&Happening::Prepared { prepared });
+        // It may have come only now, and speaks a dialect of its own.
+        ask = room.agent().ask_again();
+    }
+    if let Err(error) = room.count().await {
+        tracing::debug!(%error, "the tools could not be counted");
+    }
     let started = Instant::now();
     let Some(ask) = room.fit(ask).await? else {
-        return Ok(room.agent()?.too_long());
+        return Ok(room.agent().too_long());
     };
     let generated = room.generate(ask).await?;
     report.generated(&generated.usage, started.elapsed());
-    room.spent(&generated.usage)?;
+    room.spent(&generated.usage);
     front.show(&Happening::Generated {
         text: generated.text.clone(),
         usage: generated.usage,
     });
-    Ok(room.agent()?.step(Input::Generated(generated.text)))
+    Ok(room.agent().step(Input::Generated(generated.text)))
 }
 
 /// A call passes consent and runs, and the agent reads what came of it.
@@ -137,7 +142,7 @@ async fn carry_out(
     report: &mut Report,
 ) -> Result<Step, EngineError> {
     let (ctx, patience) = (room.ctx(), room.patience());
-    let agent = room.agent()?;
+    let agent = room.agent();
     let Some(entry) = agent.toolbox().find(&call.name) else {
         let outcome = Outcome::Misfit(format!("There is no tool {}.", call.name));
         return Ok(agent.step(Input::Did { call, outcome }));
@@ -171,7 +176,7 @@ async fn carry_out(
         result,
         ms,
     });
-    Ok(room.agent()?.step(Input::Did { call, outcome }))
+    Ok(room.agent().step(Input::Did { call, outcome }))
 }
 
 fn outcome_words(outcome: &Outcome) -> (&'static str, Value) {

@@ -53,6 +53,8 @@ impl Running {
         let (home, llm) = (Home::seeded(NOW), Arc::new(llm));
         let mut parts = home.parts(Settings {
             pre_discover: false,
+            // What is said here is for the model that answers it.
+            reflex: false,
             act_score: 1.0,
             ..Settings::default()
         });

@@ -74,6 +74,8 @@ async fn play(text: &str) -> String {
     let mut now = "2026-11-20T09:00[Europe/Berlin]".to_owned();
     let mut settings = Settings {
         pre_discover: false,
+        // Each file says what the model does.
+        reflex: false,
         act_score: 1.0,
         ..Settings::default()
     };

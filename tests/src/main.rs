@@ -32,5 +32,6 @@ mod hotkey;
 mod portal;
 mod following;
 mod loading;
+mod reflex;
 mod scenarios;
 mod tidy;

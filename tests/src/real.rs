@@ -34,7 +34,10 @@ fn real_deferred_tool_is_found_and_called() {
     let Some(tiro) = Tiro::in_the_demo_world() else {
         return;
     };
+    tiro.run(["config", "set", "agent.reflex", "false"])
+        .expect_code(0);
     let report = tiro.ask(&["set a timer for ten minutes"]);
+    assert!(report.steps > 0 && !report.reflex, "{report:?}");
     assert!(
         report
             .calls

@@ -48,7 +48,8 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn scenarios() -> Vec<Scenario> {
+/// All of them.
+pub fn scenarios() -> Vec<Scenario> {
     let mut reader = Reader::new("say", tools::ALL);
     let all = files()
         .iter()

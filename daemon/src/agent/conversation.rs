@@ -82,6 +82,11 @@ impl Conversation {
         self.open = false;
     }
 
+    /// Whether the last turn ended with a question to the person. Asked before the next one is opened.
+    pub fn asks(&self) -> bool {
+        self.turns.last().is_some_and(|last| last.asked)
+    }
+
     /// What was said last, when these words only make sense after it. Asked before the turn of these words is opened. Nobody
     /// goes on from what somebody else said.
     pub fn gone_on_from(&self, words: &str, guest: bool) -> Option<String> {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub answer: Answer,
     /// What happens when no tool surely fits.
     pub unsure: IfUnsure,
+    /// Whether words that are completely a pattern of a tool are carried out without the model.
+    pub reflex: bool,
 }
 
 /// What happens when no tool surely fits what the person said.
@@ -75,6 +77,7 @@ impl Default for Settings {
             max_discover: 3,
             answer: Answer::Tool,
             unsure: IfUnsure::Ask,
+            reflex: true,
         }
     }
 }

@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use prompts::words as wording;
+use tools::reflex::POLITE;
+
 use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
-/// Words in front of a request that say nothing about it.
-const POLITE: &[&str] = &["can", "could", "please", "would", "you"];
 /// As many business calls as a turn may have; what is said after the last cut stays with it.
 const MOST: usize = 3;
 
@@ -26,6 +27,8 @@ pub(super) struct Rest {
     pub(super) mistakes: usize,
     /// What was searched for.
     pub(super) searched: HashSet<String>,
+    /// Its requests that their words alone decided.
+    pub(super) reflexes: usize,
     waiting: VecDeque<String>,
     replies: Vec<Reply>,
     /// Whether somebody else's words may be in one of the answers.
@@ -45,7 +48,11 @@ impl Rest {
 impl Agent {
     /// Opens a turn with the first request of a sentence, and keeps the others.
     pub(super) fn said_all(&mut self, text: String, context: String, asked: Asked) -> Step {
-        let mut requests = VecDeque::from(cut(&text, &self.toolbox, self.settings.split_score));
+        // What is one request by heart is not taken apart, nor ranked.
+        let mut requests = match self.reflexes.find(&text) {
+            Some(_) => VecDeque::new(),
+            None => VecDeque::from(cut(&text, &self.toolbox, self.settings.split_score)),
+        };
         let first = requests.pop_front().unwrap_or(text);
         let step = self.said(first, context.clone(), asked.clone());
         // The request may have used up something already.
@@ -67,18 +74,20 @@ impl Agent {
                 self.rest.waiting.clear();
             }
             let Some(next) = self.rest.waiting.pop_front() else {
+                self.by_reflex = self.rest.reflexes == self.rest.replies.len() + 1;
                 return Step::Reply(self.joined(reply));
             };
             self.rest.replies.push(reply);
             self.rest.untrusted |= self.last.as_ref().is_some_and(|last| last.untrusted);
             let (context, asked) = (self.rest.context.clone(), self.rest.asked.clone());
-            let rest = std::mem::take(&mut self.rest);
+            let mut rest = std::mem::take(&mut self.rest);
             step = self.said(next, context, asked);
-            self.rest = Rest {
-                calls: rest.calls + self.rest.calls,
-                ..rest
-            };
-            if let Step::Generate(_) = step {
+            rest.calls += self.rest.calls;
+            rest.reflexes += self.rest.reflexes;
+            self.rest = rest;
+            if matches!(step, Step::Call(_)) && self.rest.calls > self.settings.max_calls {
+                step = self.reply(wording::too_many_calls(), Ending::CouldNot);
+            } else if let Step::Generate(_) = step {
                 // What may still be used is known again.
                 step = Step::Generate(self.ask());
             }
@@ -197,7 +206,7 @@ pub(super) fn openers(toolbox: &Toolbox) -> HashSet<&'static str> {
 }
 
 /// Where the words are.
-fn words(text: &str) -> Vec<(usize, usize)> {
+pub(super) fn words(text: &str) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
     let mut at = 0;
     for word in text.split_inclusive(char::is_whitespace) {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use prompts::Placement;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::Index};
 
 use super::{toolbox::Loading, *};
 
 mod follow;
 mod loading;
+mod reflex;
 mod several;
 mod timely;
 mod unsure;

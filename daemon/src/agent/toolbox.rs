@@ -264,6 +264,11 @@ impl Toolbox {
         self.tools.get(name).map(|k| k.entry)
     }
 
+    /// Every tool.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.tools.values().map(|known| *known.entry).collect()
+    }
+
     /// Every name.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.tools.keys().copied()

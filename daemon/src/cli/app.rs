@@ -155,6 +155,7 @@ impl App {
                 config::Unsure::Ask => IfUnsure::Ask,
                 config::Unsure::Model => IfUnsure::Model,
             },
+            reflex: config.agent.reflex,
             answer: match config.agent.answer {
                 config::Answer::Tool => Answer::Tool,
                 config::Answer::Model => Answer::Model,

@@ -258,6 +258,7 @@ fn append(file: &Path, args: &EvalArgs, outcome: &Outcome) -> anyhow::Result<()>
         "times": summary.time_accuracy.map(rounded),
         "false_actions": summary.false_actions.map(rounded),
         "round_trips": summary.round_trips.map(rounded),
+        "reflex": [summary.reflex.share.map(rounded), summary.reflex.tool_accuracy.map(rounded)],
         "evaluated": [summary.evaluated.p50, summary.evaluated.p95],
         "ms": [summary.ms.p50.round(), summary.ms.p95.round()],
     });

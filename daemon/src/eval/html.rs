@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{
     judge::Row,
-    summary::{Outcome, percent},
+    summary::{Outcome, Part, Summary, percent},
 };
 
 /// As many turns get a bar; a page with ten thousand of them opens in no browser.
@@ -18,7 +18,7 @@ svg text{font:10px system-ui,sans-serif;fill:#444}@media(prefers-color-scheme:da
 svg text{fill:#bbb}td,th{border-color:#444}.bad{color:#ff8a80}}";
 
 /// A part of a bar: its name and its colour.
-type Part = (&'static str, &'static str);
+type Colour = (&'static str, &'static str);
 
 /// The page.
 pub fn page(outcome: &Outcome) -> String {
@@ -79,7 +79,7 @@ fn numbers(out: &mut String, outcome: &Outcome) {
     for (name, _) in &columns {
         let _ = write!(out, "<th class=n>{}", escape(name));
     }
-    let mut line = |name: &str, cell: &dyn Fn(&super::summary::Summary) -> String| {
+    let mut line = |name: &str, cell: &dyn Fn(&Summary) -> String| {
         let _ = write!(out, "<tr><td>{name}");
         for (_, summary) in &columns {
             let _ = write!(out, "<td class=n>{}", cell(summary));
@@ -99,6 +99,21 @@ fn numbers(out: &mut String, outcome: &Outcome) {
     line("milliseconds, middle and 95th", &|s| {
         format!("{:.0} / {:.0}", s.ms.p50, s.ms.p95)
     });
+    for (name, part) in [
+        (
+            "by reflex, without the model",
+            (|s| &s.reflex) as fn(&Summary) -> &Part,
+        ),
+        ("asked the model", |s| &s.asked),
+    ] {
+        line(name, &|s| percent(part(s).share));
+        line(&format!("{name}: right tool"), &|s| {
+            percent(part(s).tool_accuracy)
+        });
+        line(&format!("{name}: milliseconds, middle and 95th"), &|s| {
+            format!("{:.1} / {:.1}", part(s).ms.p50, part(s).ms.p95)
+        });
+    }
     out.push_str("</table>");
 }
 
@@ -123,7 +138,7 @@ fn domains(out: &mut String, outcome: &Outcome) {
     out.push_str("</svg>");
 }
 
-fn bars(out: &mut String, rows: &[Row], parts: &[Part], of: impl Fn(&Row) -> Vec<f32>) {
+fn bars(out: &mut String, rows: &[Row], parts: &[Colour], of: impl Fn(&Row) -> Vec<f32>) {
     for (name, colour) in parts {
         let _ = write!(out, "<span class=k style=\"background:{colour}\"></span>{name}");
     }
@@ -228,7 +243,6 @@ mod tests {
     use super::*;
     use crate::{
         agent::Ending,
-        eval::summary::Summary,
         report::{Times, Tokens},
     };
 
@@ -253,6 +267,7 @@ mod tests {
             deferred: true,
             round_trip: false,
             steps: 1,
+            reflex: false,
             tokens: Tokens::default(),
             evaluated: 10,
             ms: Times::default(),

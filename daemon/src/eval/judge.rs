@@ -67,6 +67,9 @@ pub struct Row {
     pub round_trip: bool,
     /// Generations.
     pub steps: u32,
+    /// Whether the words alone decided what was called, without asking the model.
+    #[serde(default)]
+    pub reflex: bool,
     /// Tokens of all generations.
     pub tokens: Tokens,
     /// Prompt tokens that were evaluated and not cached, of all generations.
@@ -139,6 +142,7 @@ pub fn judge(expected: &Turn, played: Played<'_>) -> Row {
         passed: problems.is_empty(),
         problems,
         steps: report.steps,
+        reflex: report.reflex,
         tokens: report.tokens,
         evaluated: person.evaluated.iter().sum(),
         ms: report.ms,

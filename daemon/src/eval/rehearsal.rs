@@ -73,6 +73,8 @@ impl Lines {
 pub fn settings(usual: Settings) -> Settings {
     Settings {
         pre_discover: false,
+        // What it does is written down call by call, so it must be asked for each.
+        reflex: false,
         act_score: 2.0,
         loading: Loading {
             lazy: false,

@@ -56,6 +56,12 @@ pub struct Summary {
     pub load_ms: f32,
     /// The model.
     pub model: String,
+    /// The turns that were carried out without asking the model.
+    #[serde(default)]
+    pub reflex: Part,
+    /// The turns in which the model was asked.
+    #[serde(default)]
+    pub asked: Part,
     /// By domain of the right tool; `none` where no tool may act.
     pub domains: BTreeMap<String, Domain>,
 }
@@ -78,6 +84,36 @@ pub struct Spread {
     pub p50: f64,
     /// 95 of 100 turns take no more.
     pub p95: f64,
+}
+
+/// Some of the turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// How many.
+    pub n: usize,
+    /// Their share of all.
+    pub share: Option<f64>,
+    /// With the right tool, or none where none may act; a fraction of them.
+    pub tool_accuracy: Option<f64>,
+    /// Right in everything; a fraction of them.
+    pub passed: Option<f64>,
+    /// Milliseconds from the words to the answer.
+    pub ms: Spread,
+}
+
+impl Part {
+    fn of(rows: &[Row], belongs: impl Fn(&Row) -> bool) -> Part {
+        let part: Vec<&Row> = rows.iter().filter(|row| belongs(row)).collect();
+        let of_them =
+            |right: fn(&Row) -> bool| share(part.iter().filter(|row| right(row)).count(), part.len());
+        Part {
+            n: part.len(),
+            share: share(part.len(), rows.len()),
+            tool_accuracy: of_them(|row| row.tool),
+            passed: of_them(|row| row.passed),
+            ms: Spread::of(part.iter().map(|row| f64::from(row.ms.total - row.ms.stt))),
+        }
+    }
 }
 
 /// One domain.
@@ -149,6 +185,8 @@ impl Summary {
             steps: mean(&|row| row.steps),
             load_ms,
             model: model.to_owned(),
+            reflex: Part::of(rows, |row| row.reflex),
+            asked: Part::of(rows, |row| row.steps > 0),
             domains,
         }
     }
@@ -183,6 +221,12 @@ impl Summary {
         line("deferred: round trip", &|s| percent(s.round_trips));
         line("new prompt tokens, p50 / p95", &|s| spread(s.evaluated));
         line("milliseconds, p50 / p95", &|s| spread(s.ms));
+        line("by reflex, without the model", &|s| percent(s.reflex.share));
+        line("  right tool", &|s| percent(s.reflex.tool_accuracy));
+        line("  milliseconds, p50 / p95", &|s| fine(s.reflex.ms));
+        line("asked the model", &|s| percent(s.asked.share));
+        line("  right tool", &|s| percent(s.asked.tool_accuracy));
+        line("  milliseconds, p50 / p95", &|s| spread(s.asked.ms));
         out
     }
 }
@@ -221,4 +265,9 @@ pub fn percent(share: Option<f64>) -> String {
 
 fn spread(spread: Spread) -> String {
     format!("{:.0} / {:.0}", spread.p50, spread.p95)
+}
+
+/// What takes a few milliseconds wants a decimal.
+fn fine(spread: Spread) -> String {
+    format!("{:.1} / {:.1}", spread.p50, spread.p95)
 }

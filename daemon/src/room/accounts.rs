@@ -36,14 +36,18 @@ pub struct Spending {
 
 impl Room {
     /// What is known about a request besides its words. The screen is looked at only for rules that ask for it.
-    pub async fn asked(&mut self, by_voice: bool) -> Asked {
+    pub async fn asked(&mut self, text: &str, by_voice: bool) -> Asked {
         // By the machine's clock, whatever moment the turn pretends: this is compared with other turns, and kept.
         let now = Timestamp::now();
         let ctx = self.ctx();
         self.names.begin(ctx);
-        let known = self.names.now().await;
+        let known = match self.agent().is_reflex(text) {
+            true => self.names.latest(),
+            false => self.names.now().await,
+        };
         let parts = &self.parts;
         self.spending = Spending::default();
+        self.needed = false;
         Asked {
             at: now.as_second(),
             by_voice: Some(by_voice),
@@ -72,17 +76,13 @@ impl Room {
     }
 
     /// Adds up what a step cost; called before the agent reads what the model wrote.
-    ///
-    /// # Errors
-    /// When it was called before `ready`.
-    pub fn spent(&mut self, usage: &Usage) -> Result<(), EngineError> {
-        let searching = self.agent()?.found().searching;
+    pub fn spent(&mut self, usage: &Usage) {
+        let searching = self.agent().found().searching;
         let spending = &mut self.spending;
         if searching {
             spending.grown += usage.prompt.saturating_sub(spending.prompt);
         }
         spending.prompt = usage.prompt;
-        Ok(())
     }
 
     /// Closes a turn's accounts: what it saved, and what stays loaded for the next start.
@@ -152,7 +152,7 @@ impl Room {
             .map(|card| card.name)
             .zip(schemas.iter().copied())
             .collect();
-        self.agent()?.counted(&schemas);
+        self.agent().counted(&schemas);
         Ok(())
     }
 }

@@ -23,14 +23,9 @@ const OLD: Duration = Duration::from_secs(60);
 pub struct Names {
     usual: Option<Arc<Usual>>,
     known: Option<Arc<Known>>,
-    reading: Option<Reading>,
+    reading: Option<JoinHandle<(Known, Duration)>>,
     /// When the names were read, and how long that took.
     read: Option<(Instant, Duration)>,
-}
-
-struct Reading {
-    since: Instant,
-    task: JoinHandle<Known>,
 }
 
 impl Names {
@@ -44,19 +39,23 @@ impl Names {
             .usual
             .get_or_insert_with(|| Arc::new(Usual::of(ctx.index.docs())));
         let usual = Arc::clone(usual);
-        self.reading = Some(Reading {
-            since: Instant::now(),
-            task: tokio::task::spawn_blocking(move || Known::read(&ctx, usual)),
-        });
+        self.reading = Some(tokio::task::spawn_blocking(move || {
+            let started = Instant::now();
+            (Known::read(&ctx, usual), started.elapsed())
+        }));
+    }
+
+    /// The names as they were read last, for who does not wait.
+    pub fn latest(&self) -> Arc<Known> {
+        self.known.clone().unwrap_or_default()
     }
 
     /// The names as they are now, or as they were when that takes too long.
     pub async fn now(&mut self) -> Arc<Known> {
         let patience = if self.known.is_some() { AGAIN } else { FIRST };
         if let Some(mut reading) = self.reading.take() {
-            match tokio::time::timeout(patience, &mut reading.task).await {
-                Ok(Ok(known)) => {
-                    let took = reading.since.elapsed();
+            match tokio::time::timeout(patience, &mut reading).await {
+                Ok(Ok((known, took))) => {
                     tracing::debug!(names = known.len(), ?took, "names were read");
                     self.known = Some(Arc::new(known));
                     self.read = Some((Instant::now(), took));
@@ -65,6 +64,6 @@ impl Names {
                 Err(_) => self.reading = Some(reading),
             }
         }
-        self.known.clone().unwrap_or_default()
+        self.latest()
     }
 }

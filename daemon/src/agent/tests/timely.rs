@@ -1,15 +1,16 @@
 //! Who names a time means it.
 
-use serde_json::Value;
-
 use super::*;
 use crate::agent::grammar::gbnf::Gbnf;
 
-/// An agent with the tools that Tiro has, which must call what fits.
+/// An agent with the tools that Tiro has, whose model must call what fits.
 pub(super) fn whole() -> Agent {
     let (template, _) = prompts::Template::load(None, "", "<|im_end|>");
     let renderer = Renderer::new(template, prompts::detect(Some("<tool_call>"), "qwen2"));
-    let settings = Settings::default();
+    let settings = Settings {
+        reflex: false,
+        ..Settings::default()
+    };
     let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &settings.loading);
     Agent::new(settings, renderer, toolbox)
 }

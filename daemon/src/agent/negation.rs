@@ -1,0 +1,187 @@
+//! What somebody does not want: "don't set an alarm for tomorrow" names an alarm, a time and a verb, and the index, which
+//! looks at words, is as sure of it as of its opposite. So a request that only says what should not be done is recognised
+//! by its form, before anything is ranked.
+
+use super::several::words;
+
+/// What stands in front of a request and says nothing about it.
+const FRINGE: &[&str] = &[
+    "actually", "ah", "and", "but", "hey", "hmm", "just", "no", "oh", "ok", "okay", "please", "so", "tiro",
+    "uh", "um", "well", "wait",
+];
+/// How a request begins that something be left alone.
+const OPENINGS: &[&[&str]] = &[
+    &["do", "not"],
+    &["don't"],
+    &["i", "do", "not", "want", "you", "to"],
+    &["i", "don't", "want", "you", "to"],
+    &["let's", "not"],
+    &["never"],
+    &["no", "need", "to"],
+    &["there", "is", "no", "need", "to"],
+    &["there's", "no", "need", "to"],
+    &["you", "do", "not", "have", "to"],
+    &["you", "do", "not", "need", "to"],
+    &["you", "don't", "have", "to"],
+    &["you", "don't", "need", "to"],
+    &["you", "needn't"],
+];
+/// What wants something although it begins like that: "don't let me forget the milk", "do not disturb on".
+const WANTED: &[&[&str]] = &[
+    &["be"],
+    &["bother"],
+    &["disturb"],
+    &["forget"],
+    &["i"],
+    &["let"],
+    &["mind"],
+    &["miss"],
+    &["suppose"],
+    &["they"],
+    &["think"],
+    &["we"],
+    &["you"],
+];
+/// What takes back a request that is not even made.
+const NEVER_MIND: &[&str] = &[
+    "forget about it",
+    "forget it",
+    "it doesn't matter",
+    "it's nothing",
+    "never mind",
+    "never mind forget it",
+    "nothing",
+    "nothing thanks",
+    "nothing thank you",
+];
+/// Words with which the part begins that is wanted after all.
+const BUT: &[&str] = &["but", "instead", "just", "only", "rather"];
+
+/// What is left of a request that says what is not wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wanted<'a> {
+    /// All of it: nothing in it is negated.
+    All,
+    /// This part only: "don't set an alarm, set a timer".
+    Only(&'a str),
+    /// Nothing.
+    Nothing,
+}
+
+/// What somebody wants of what they said.
+pub(super) fn wanted(text: &str) -> Wanted<'_> {
+    let places = words(text);
+    let said: Vec<String> = places.iter().map(|(from, to)| bare(&text[*from..*to])).collect();
+    let start = said
+        .iter()
+        .take_while(|word| FRINGE.contains(&word.as_str()))
+        .count();
+    // "No need to" begins with a word of the fringe.
+    let from = (0..=start).find_map(|from| Some(from + opening(&said[from..])?));
+    if NEVER_MIND.contains(&said[start..].join(" ").as_str()) || NEVER_MIND.contains(&said.join(" ").as_str())
+    {
+        return Wanted::Nothing;
+    }
+    let Some(from) = from else {
+        return Wanted::All;
+    };
+    if from >= said.len() || WANTED.iter().any(|start| begins(&said[from..], start)) {
+        return Wanted::All;
+    }
+    // A clause of its own that begins with "but", "just" and the like is what is wanted.
+    for at in from + 1..said.len() {
+        let before = text[..places[at].0].trim_end();
+        let clause = before.ends_with([',', ';', '.', '!']);
+        if BUT.contains(&said[at].as_str()) && (clause || said[at] == "but") {
+            let rest = (at..said.len()).find(|i| !BUT.contains(&said[*i].as_str()));
+            return match rest {
+                Some(rest) => Wanted::Only(&text[places[rest].0..]),
+                None => Wanted::Nothing,
+            };
+        }
+    }
+    Wanted::Nothing
+}
+
+/// How many words the opening takes with which these words begin.
+fn opening(said: &[String]) -> Option<usize> {
+    OPENINGS
+        .iter()
+        .find(|start| begins(said, start))
+        .map(|start| start.len())
+}
+
+/// A word as it is looked up: recognisers leave out apostrophes as they like.
+fn bare(word: &str) -> String {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    match word.replace('\u{2019}', "'").as_str() {
+        "dont" => "don't".to_owned(),
+        "lets" => "let's".to_owned(),
+        "neednt" => "needn't".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn begins(said: &[String], start: &[&str]) -> bool {
+    said.len() >= start.len() && said.iter().zip(start).all(|(word, expected)| word == expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_wanted_is_told_by_its_form() {
+        for text in [
+            "don't set an alarm for tomorrow",
+            "please don't delete any of my mail",
+            "Do not send that to Anna.",
+            "no need to remind me about the bins",
+            "no, there's no need to save it",
+            "oh and don\u{2019}t pause the music",
+            "I don't want you to call her",
+            "never read my messages aloud",
+            "let's not move the meeting",
+            "never mind",
+            "no, forget it",
+        ] {
+            assert_eq!(wanted(text), Wanted::Nothing, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_sounds_like_it_is_wanted() {
+        for text in [
+            "don't let me forget the milk",
+            "don't forget to remind me at six",
+            "do not disturb",
+            "turn do not disturb on",
+            "do I have a meeting",
+            "don't you think it will rain",
+            "I don't have any eggs, add them to the list",
+            "remind me not to call him",
+            "no, I meant Friday",
+            "nothing but the blues, play that",
+            "what does never mind the buzzcocks mean",
+            "don't",
+            "",
+        ] {
+            assert_eq!(wanted(text), Wanted::All, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_clause_behind_it_is_what_is_wanted() {
+        for (text, rest) in [
+            (
+                "don't set an alarm, just set a timer for ten minutes",
+                "set a timer for ten minutes",
+            ),
+            ("do not delete it but archive it", "archive it"),
+            ("don't call her. Instead send her a message", "send her a message"),
+        ] {
+            assert_eq!(wanted(text), Wanted::Only(rest), "{text}");
+        }
+        assert_eq!(wanted("don't do that, rather"), Wanted::Nothing);
+    }
+}
