@@ -15,7 +15,7 @@ use models::{
     llm::{Chat, ChatMessage, ChatTool, Generate, Generated, Llm, ModelInfo, Opening, Piece, Prepared},
     stt::{Stt, Transcribe, Transcript},
 };
-use prompts::{Renderer, Template, words};
+use prompts::{PromptError, Renderer, Template, words};
 use tools::{
     Ctx, Dirs, Entry, Journal,
     discover::Index,
@@ -200,7 +200,11 @@ impl Room {
     async fn load(&mut self) -> Result<Option<Prepared>, EngineError> {
         if self.info.is_none() {
             let info = self.llm.info().await?;
-            self.agent().speak(renderer(&info));
+            let (renderer, warning) = renderer(&info);
+            if let Some(error) = warning {
+                tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
+            }
+            self.agent().speak(renderer);
             self.info = Some(info);
         }
         let prefix = pieces(self.agent().prefix());
@@ -477,7 +481,7 @@ impl Parts {
     /// An agent that speaks the model's dialect.
     pub fn agent(&self, info: &ModelInfo, index: &Arc<Index>) -> Agent {
         let toolbox = Toolbox::new(self.tools, Arc::clone(index), &self.settings.loading);
-        Agent::new(self.settings.clone(), renderer(info), toolbox)
+        Agent::new(self.settings.clone(), renderer(info).0, toolbox)
     }
 }
 
@@ -505,14 +509,13 @@ fn chat(chat: prompts::Chat) -> Chat {
     }
 }
 
-/// Writes prompts as the model wants them.
-fn renderer(info: &ModelInfo) -> Renderer {
+/// Writes prompts as the model wants them; and what is wrong with its template, if something is that matters.
+fn renderer(info: &ModelInfo) -> (Renderer, Option<PromptError>) {
     let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
     let (template, warning) = Template::load(info.chat_template.as_deref(), &info.bos, &info.eos);
-    if let Some(error) = warning.filter(|_| !dialect.takes_messages()) {
-        tracing::warn!(%error, "the model's chat template cannot be used; ChatML takes its place");
-    }
-    Renderer::new(template, dialect)
+    // Where messages are sent no template is used.
+    let warning = warning.filter(|_| !dialect.takes_messages());
+    (Renderer::new(template, dialect), warning)
 }
 
 /// Pieces as the engine takes them; the rooms below do not know each other, so the daemon converts.
