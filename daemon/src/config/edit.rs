@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, ensure};
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
 use super::{Key, file, keys::keys};
 use crate::paths::create_private;
@@ -24,18 +24,21 @@ pub fn set(path: &Path, name: &str, value: &str) -> anyhow::Result<()> {
         Err(problems) => file::complaint(path, &problems),
         Ok(_) => anyhow!("The config {} cannot be read as TOML.", path.display()),
     })?;
-    let mut section: &mut dyn TableLike = document.as_table_mut();
+    let none = || anyhow!("{} is not a section in {}.", key.section, path.display());
+    let mut item = document.as_item_mut();
     let mut parts = key.section.split('.').peekable();
     while let Some(part) = parts.next() {
-        let mut new = Table::new();
+        let mut table = Table::new();
         // A section that is only there for one inside it is not written by itself.
-        new.set_implicit(parts.peek().is_some());
-        section = section
-            .entry(part)
-            .or_insert(Item::Table(new))
-            .as_table_like_mut()
-            .ok_or_else(|| anyhow!("{} is not a section in {}.", key.section, path.display()))?;
+        table.set_implicit(parts.peek().is_some());
+        let new = match item.is_inline_table() {
+            true => Item::Value(InlineTable::new().into()),
+            false => Item::Table(table),
+        };
+        let there = item.as_table_like_mut().ok_or_else(none)?;
+        item = there.entry(part).or_insert(new);
     }
+    let section = item.as_table_like_mut().ok_or_else(none)?;
     let mut new = typed(key, value);
     match section.get_mut(&key.name).and_then(Item::as_value_mut) {
         // The comment behind a value belongs to the key and stays.
@@ -182,6 +185,18 @@ mod tests {
             "llm.server.keyring",
             "true",
             "[llm]\nkv = 'f16'\n\n[llm.server] # here\nmodel = 'm'\nkeyring = true\n",
+        );
+        check(
+            "llm = { kv = 'f16' }\n",
+            "llm.server.url",
+            "http://tower",
+            "llm = { kv = 'f16' , server = { url = \"http://tower\" } }\n",
+        );
+        check(
+            "llm.kv = 'f16'\n",
+            "llm.server.url",
+            "http://tower",
+            "llm.kv = 'f16'\n\n[llm.server]\nurl = \"http://tower\"\n",
         );
         check("[llm]\nkv = 'bad'\n", "llm.kv", "q8_0", "[llm]\nkv = \"q8_0\"\n");
     }
