@@ -54,6 +54,11 @@ pub fn what_instead() -> String {
     "Sorry. What should be different? Say \"undo that\" to take it back.".to_owned()
 }
 
+/// Something was wrong with an answer, and nobody has said what; there is nothing to take back.
+pub fn what_did_you_mean() -> String {
+    "Sorry. What should be different?".to_owned()
+}
+
 /// A change could be meant for any of these arguments, by their names in the schema.
 pub fn which_argument(arguments: &[String]) -> String {
     let names: Vec<String> = arguments

@@ -145,7 +145,10 @@ impl Agent {
         }
         if change.is_bare() {
             deed.wanted = true;
-            return Some(Changed::Ask(words::what_instead()));
+            return Some(Changed::Ask(match deed.undo {
+                Some(_) => words::what_instead(),
+                None => words::what_did_you_mean(),
+            }));
         }
         if !change.corrects && entry.effect != Effect::Read {
             // "And some flour" is another thing to add, and not instead of the first.

@@ -167,7 +167,7 @@ pub enum Answers {
 
 impl Answers {
     /// The answer to the next question; silence is no.
-    pub fn next(&mut self) -> Confirmation {
+    pub fn answer(&mut self) -> Confirmation {
         match self {
             Answers::Always(answer) => answer.clone(),
             Answers::Each(answers) if answers.is_empty() => Confirmation::No,

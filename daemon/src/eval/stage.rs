@@ -186,7 +186,7 @@ impl Front for Person {
     async fn confirm(&mut self, question: &Question) -> Confirmation {
         self.asked.push(ask_line(question));
         match &mut self.answers {
-            Some(answers) => answers.next(),
+            Some(answers) => answers.answer(),
             None => Confirmation::Nobody,
         }
     }
