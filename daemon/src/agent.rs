@@ -320,7 +320,8 @@ impl Agent {
                 Changed::Nothing => self.reply(words::declined(), Ending::Done),
             };
         }
-        let text = match negation::wanted(&text) {
+        let openers = several::openers(&self.toolbox);
+        let text = match negation::wanted(&text, |word| openers.contains(word)) {
             Wanted::All => text,
             Wanted::Only(rest) => rest.to_owned(),
             Wanted::Nothing => {

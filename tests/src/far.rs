@@ -93,6 +93,7 @@ fn free() -> Settings {
     Settings {
         pre_discover: false,
         act_score: 1.0,
+        reflex: false,
         ..Settings::default()
     }
 }

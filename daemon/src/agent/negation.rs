@@ -68,8 +68,8 @@ pub(super) enum Wanted<'a> {
     Nothing,
 }
 
-/// What somebody wants of what they said.
-pub(super) fn wanted(text: &str) -> Wanted<'_> {
+/// What somebody wants of what they said. `opens` tells the words with which requests begin.
+pub(super) fn wanted(text: &str, opens: impl Fn(&str) -> bool) -> Wanted<'_> {
     let places = words(text);
     let said: Vec<String> = places.iter().map(|(from, to)| bare(&text[*from..*to])).collect();
     let start = said
@@ -88,16 +88,18 @@ pub(super) fn wanted(text: &str) -> Wanted<'_> {
     if from >= said.len() || WANTED.iter().any(|start| begins(&said[from..], start)) {
         return Wanted::All;
     }
-    // A clause of its own that begins with "but", "just" and the like is what is wanted.
+    // A clause of its own that begins with "but", "just" and the like, or as requests do, is what is wanted.
     for at in from + 1..said.len() {
-        let before = text[..places[at].0].trim_end();
-        let clause = before.ends_with([',', ';', '.', '!']);
-        if BUT.contains(&said[at].as_str()) && (clause || said[at] == "but") {
-            let rest = (at..said.len()).find(|i| !BUT.contains(&said[*i].as_str()));
-            return match rest {
-                Some(rest) => Wanted::Only(&text[places[rest].0..]),
-                None => Wanted::Nothing,
-            };
+        let clause = text[..places[at].0].trim_end().ends_with([',', ';', '.', '!']);
+        let but = BUT.contains(&said[at].as_str()) && (clause || said[at] == "but");
+        let rest = (at..said.len())
+            .find(|i| !BUT.contains(&said[*i].as_str()) && !FRINGE.contains(&said[*i].as_str()));
+        match rest {
+            None if but => return Wanted::Nothing,
+            Some(rest) if but || (clause && opens(&said[rest])) => {
+                return Wanted::Only(&text[places[rest].0..]);
+            }
+            _ => {}
         }
     }
     Wanted::Nothing
@@ -130,6 +132,10 @@ fn begins(said: &[String], start: &[&str]) -> bool {
 mod tests {
     use super::*;
 
+    fn wanted(text: &str) -> Wanted<'_> {
+        super::wanted(text, |word| ["send", "set", "add", "play"].contains(&word))
+    }
+
     #[test]
     fn what_is_not_wanted_is_told_by_its_form() {
         for text in [
@@ -142,6 +148,7 @@ mod tests {
             "I don't want you to call her",
             "never read my messages aloud",
             "let's not move the meeting",
+            "don't set an alarm for tomorrow, I'm off",
             "never mind",
             "no, forget it",
         ] {
@@ -178,6 +185,11 @@ mod tests {
                 "set a timer for ten minutes",
             ),
             ("do not delete it but archive it", "archive it"),
+            (
+                "no need to wait, send Karim a mail with exactly that",
+                "send Karim a mail with exactly that",
+            ),
+            ("don't bring up the list; please add milk to it", "add milk to it"),
             ("don't call her. Instead send her a message", "send her a message"),
         ] {
             assert_eq!(wanted(text), Wanted::Only(rest), "{text}");

@@ -113,7 +113,7 @@ fn same(wanted: &Value, given: &Value, now: &Zoned) -> bool {
 
 /// Whether two texts are the same time to a tool, whatever it is for.
 fn same_time(one: &str, other: &str, now: &Zoned) -> bool {
-    let hints = [Hint::Schedule, Hint::Search, Hint::Past, Hint::Length];
+    let hints = [Hint::Schedule, Hint::Search, Hint::Past, Hint::Length, Hint::Wake];
     hints.into_iter().any(|hint| {
         let of = |text: &str| when::resolve(text, now, hint).map(|time| time.value);
         matches!((of(one), of(other)), (Ok(one), Ok(other)) if one == other)

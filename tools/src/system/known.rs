@@ -358,11 +358,12 @@ impl Name {
         let all: f32 = self.words.iter().map(|word| word.counts).sum();
         let here: f32 = self.words.iter().filter(said).map(|word| word.counts).sum();
         let whole = self.words.iter().all(|word| said(&word));
-        match (whole, here >= 1.0) {
-            (true, true) => WHOLE,
-            (false, true) if here >= ENOUGH * all => PART,
-            (true, false) => FAINT,
-            _ => 1.0,
+        match whole {
+            // Two usual words together are as good as a telling one: "tax return".
+            true if here >= 2.0 * USUAL => WHOLE,
+            true => FAINT,
+            false if here >= 1.0 && here >= ENOUGH * all => PART,
+            false => 1.0,
         }
     }
 }

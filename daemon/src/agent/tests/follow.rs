@@ -298,9 +298,9 @@ fn a_mail_that_ends_like_a_question_asks_nothing_of_the_person() {
 #[test]
 fn texts_come_from_the_request_that_was_asked_back_about() {
     let mut agent = whole();
-    reply(hear(&mut agent, "make my lunch with Anna last until three"));
+    reply(hear(&mut agent, unsure::UNCLEAR));
     say(&mut agent, "yes");
-    assert_eq!(agent.talk.heard(), ["make my lunch with Anna last until three"]);
+    assert_eq!(agent.talk.heard(), [unsure::UNCLEAR]);
 }
 
 #[test]

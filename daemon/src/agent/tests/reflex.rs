@@ -122,8 +122,7 @@ fn a_rule_keeps_a_tool_from_it_at_every_step() {
 #[test]
 fn an_open_question_comes_first() {
     let mut agent = usual();
-    let first = timer(&mut agent);
-    reply(did(&mut agent, first, output("For eggs or for tea?")));
+    reply(said(&mut agent, unsure::UNCLEAR, Asked::default()));
     say(&mut agent, TIMER);
 }
 

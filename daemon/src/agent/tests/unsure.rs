@@ -3,7 +3,7 @@
 use super::{timely::whole, *};
 
 /// A request that fits a tool, but not surely.
-const UNCLEAR: &str = "make my lunch with Anna last until three";
+pub(super) const UNCLEAR: &str = "throw the tenancy agreement away";
 
 #[track_caller]
 fn asked_back(agent: &mut Agent) -> String {
