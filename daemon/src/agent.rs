@@ -317,16 +317,25 @@ impl Agent {
                 Changed::Call(call) => self.calls(call, None),
                 Changed::Instead(call, undo) => self.calls(call, Some(undo)),
                 Changed::Ask(words) => self.reply(words, Ending::CouldNot),
-                Changed::Nothing => self.reply(words::declined(), Ending::Done),
+                Changed::Nothing => {
+                    let reply = self.left_alone();
+                    self.reply(reply, Ending::Done)
+                }
             };
         }
         let openers = several::openers(&self.toolbox);
-        let text = match negation::wanted(&text, |word| openers.contains(word)) {
+        let wanted = match negation::wanted(&text, &|word| openers.contains(word)) {
+            // An answer to a question of Tiro's may begin as it likes.
+            _ if self.talk.asks() && !negation::is_never_mind(&text) => Wanted::All,
+            wanted => wanted,
+        };
+        let text = match wanted {
             Wanted::All => text,
             Wanted::Only(rest) => rest.to_owned(),
             Wanted::Nothing => {
+                let reply = self.left_alone();
                 self.open(text, context, discovered);
-                return self.reply(words::declined(), Ending::Done);
+                return self.reply(reply, Ending::Done);
             }
         };
         if answer.tool.is_none()
@@ -385,6 +394,14 @@ impl Agent {
         self.open(text, context, discovered);
         self.turn.must_call = must_call;
         Step::Generate(self.ask())
+    }
+
+    /// The answer to who wants nothing: what was done just before is done.
+    fn left_alone(&self) -> String {
+        match &self.deed {
+            Some(deed) if deed.done && deed.undo.is_some() => words::done_already(),
+            _ => words::declined(),
+        }
     }
 
     fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
@@ -451,7 +468,12 @@ impl Agent {
             self.turn.stumbled = true;
             return self.mistake(call, note);
         };
-        // The grammar does not let such a name through; what decides is not left to a grammar.
+        // Neither grammar lets such a name through; what decides is not left to a grammar, and a server may have none.
+        let free = self.turn.must_call.is_empty() || entry.name == toolbox::DISCOVER;
+        if !free && !self.turn.must_call.iter().any(|(name, _)| name == entry.name) {
+            let note = format!("{} does not fit what the person asked for.", call.name);
+            return self.mistake(call, note);
+        }
         if self.toolbox.forbids(Phase::Active, entry.name) {
             tracing::info!(tool = entry.name, "kept back by a rule");
             return self.reply(words::not_allowed(), Ending::CouldNot);

@@ -309,17 +309,21 @@ impl Room {
     }
 
     /// Generates an answer to a prompt. A server knows its model's window better than the config may: where it says that
-    /// the prompt is too long, the oldest turn goes and it is asked once more.
+    /// the prompt is too long, the oldest turns go until it is not.
     ///
     /// # Errors
     /// What keeps the engine from it.
     pub async fn generate(&mut self, ask: Ask) -> Result<Generated, EngineError> {
-        match self.generate_once(ask).await {
-            Err(EngineError::TooLong(why)) => match self.agent().trim() {
-                Some(shorter) => self.generate_once(shorter).await,
-                None => Err(EngineError::TooLong(why)),
-            },
-            other => other,
+        let mut ask = ask;
+        loop {
+            match self.generate_once(ask).await {
+                // Each time a turn goes, so this ends.
+                Err(EngineError::TooLong(why)) => match self.agent().trim() {
+                    Some(shorter) => ask = shorter,
+                    None => return Err(EngineError::TooLong(why)),
+                },
+                other => return other,
+            }
         }
     }
 

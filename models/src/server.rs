@@ -437,7 +437,7 @@ impl Llm for ModelServer {
                     }
                 }
                 Err(Failure::Status {
-                    code: 400 | 404 | 422 | 500 | 501,
+                    code: 400 | 422 | 501,
                     complaint,
                     ..
                 }) if let Some(field) = refused(&complaint, &manner) => {

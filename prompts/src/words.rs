@@ -97,6 +97,11 @@ pub fn declined() -> String {
     "Okay, I left it alone.".to_owned()
 }
 
+/// The person wants nothing more, and something was done just before.
+pub fn done_already() -> String {
+    "Okay. What I did last is done; say undo, and I take it back.".to_owned()
+}
+
 /// Something needs a yes and nobody is there to give it.
 pub fn needs_confirmation(question: &str) -> String {
     format!("I need your yes first: {}.", question.trim_end_matches('.'))

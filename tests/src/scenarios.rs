@@ -34,7 +34,6 @@ const NOT_YET: &[&str] = &[
     "several-weather-and-diary",
     "several-two-timers",
     "several-two-reminders",
-    "several-yes-and-no",
 ];
 
 fn files() -> Vec<PathBuf> {

@@ -37,8 +37,8 @@ pub trait Tool: 'static {
     /// Arguments that the model may word by itself: a text that the person dictates, which may be whole sentences, or an
     /// address that is written otherwise than said. Every other required text is copied from the person's words.
     const WORDED: &'static [&'static str] = &[];
-    /// Arguments that point at something which is there and has a name. Where such a name was said as a whole the argument can
-    /// only be that. So none belongs here where the name may as well stand in another argument: in a text, or as where to.
+    /// Arguments that point at something which is there and has a name. Where such a name was said as a whole the model may
+    /// write it as it is. None belongs here where the name may as well stand in another argument: in a text, or as where to.
     const NAMED: &'static [(&'static str, Kind)] = &[];
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.

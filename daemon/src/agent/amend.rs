@@ -76,6 +76,10 @@ const DECLINES: &[&str] = &[
     "thanks",
     "thank you",
 ];
+/// What compares with what is there.
+const RELATIVE: &[&str] = &[
+    "back", "earlier", "forward", "later", "less", "longer", "more", "shorter", "sooner",
+];
 /// Words of "four, not three" that may stand before the contrast.
 const SHORT: usize = 3;
 /// More words than this are no name.
@@ -206,6 +210,18 @@ impl Change {
         is_time(&self.new) || number(&self.new).is_some()
     }
 
+    /// Whether it says which words were wrong.
+    pub fn contrasts_words(&self) -> bool {
+        self.old.is_some()
+    }
+
+    /// Whether it only says by how much: "an hour later".
+    pub fn is_relative(&self) -> bool {
+        Words::of(&self.new)
+            .parts()
+            .any(|word| RELATIVE.contains(&word.to_lowercase().as_str()))
+    }
+
     /// The arguments with this change. `worded` are those that hold whole sentences, which are not changed by a word.
     /// `place` is the argument that it is for, where that is known.
     pub fn amend(&self, arguments: &Value, schema: &Value, worded: &[&str], place: Option<&str>) -> Amended {
@@ -264,6 +280,16 @@ impl Call<'_> {
     fn one(&self, mut found: Vec<Found>) -> Amended {
         if let Some(place) = self.place {
             found.retain(|(name, _)| name == place);
+        }
+        if found.len() > 1
+            && let Some(named) = found.iter().position(|(name, value)| {
+                value
+                    .as_str()
+                    .is_some_and(|value| value.to_lowercase().ends_with(&format!(" {name}")))
+            })
+        {
+            // "The party list" says where it belongs.
+            found = vec![found.swap_remove(named)];
         }
         if found.len() > 1 {
             // What a call cannot be made without is what it is about.

@@ -13,6 +13,7 @@ use tools::{
 use super::{
     Agent, Call, Outcome,
     amend::{self, Amended, Change},
+    negation::{self, Wanted},
     several,
     step::Undo,
     unsure::Unsure,
@@ -44,11 +45,11 @@ const PATIENCE: u8 = 1;
 /// The call that the turn before came to.
 #[derive(Debug, Clone)]
 pub(super) struct Deed {
-    call: Call,
+    pub(super) call: Call,
     /// Whether it was done.
-    done: bool,
+    pub(super) done: bool,
     /// What it can be taken back by.
-    undo: Option<Undo>,
+    pub(super) undo: Option<Undo>,
     /// What the person had said.
     said: String,
     /// Whether Tiro has asked what should be different.
@@ -118,9 +119,12 @@ impl Agent {
     /// Reads words as a change of what was called before. `None` when they are none, or when it is not for this to say
     /// what they change.
     pub(super) fn changed(&mut self, text: &str) -> Option<Changed> {
-        if !self.asks_first() {
+        // What is a request to the word is no change of another one.
+        if !self.asks_first() || self.reflexes.find(text).is_some() {
             return None;
         }
+        let openers = several::openers(&self.toolbox);
+        let wanted_of_it = negation::wanted(text, &|word| openers.contains(word));
         let deed = self.deed.as_mut()?;
         let entry = self.toolbox.find(&deed.call.name)?;
         // A request of its own, for something else than before.
@@ -138,7 +142,8 @@ impl Agent {
             (None, None) => (amend::going_on(text)?, None),
         };
         if change.declines() {
-            return Some(Changed::Nothing);
+            // "Don't call her, just write to her" wants something.
+            return (!matches!(wanted_of_it, Wanted::Only(_))).then_some(Changed::Nothing);
         }
         if change.is_bare() && !deed.done {
             return Some(Changed::Nothing);
@@ -154,7 +159,13 @@ impl Agent {
             // "And some flour" is another thing to add, and not instead of the first.
             return None;
         }
-        if !change.corrects && !change.is_exact() && own() {
+        // "Make it louder" may be another request although it begins like a correction. What says which word was wrong is not.
+        if !change.is_exact() && !change.contrasts_words() && own() {
+            return None;
+        }
+        // "An hour later" counts from what is there now: from what would be taken back it would be something else than what the person
+        // was asked about.
+        if entry.effect != Effect::Read && change.is_relative() {
             return None;
         }
         let parameters = self.toolbox.parameters(&deed.call.name)?;

@@ -206,7 +206,11 @@ impl Rules {
                 .is_some_and(|n| n >= least)
         };
         match kind {
-            "string" if let Some(names) = schema[said::NAMES].as_array() => choice(names),
+            "string" if let Some(names) = schema[said::NAMES].as_array() => {
+                let mut other = schema.clone();
+                other[said::NAMES] = Value::Null;
+                format!("({} | {})", choice(names), self.typed(name, kind, &other, depth))
+            }
             "string" if schema[said::KEY].is_string() => self.said(schema),
             "string" if at_least("minLength", 1.0) => "filled".to_owned(),
             "integer" if at_least("minimum", 1.0) => "positive".to_owned(),

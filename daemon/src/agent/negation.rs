@@ -25,11 +25,19 @@ const OPENINGS: &[&[&str]] = &[
     &["you", "don't", "have", "to"],
     &["you", "don't", "need", "to"],
     &["you", "needn't"],
+    &["i", "don't", "need", "a"],
+    &["i", "don't", "need", "an"],
+    &["i", "don't", "need", "any"],
+    &["i", "don't", "want", "a"],
+    &["i", "don't", "want", "an"],
+    &["i", "don't", "want", "any"],
+    &["i", "don't", "want", "to", "be"],
 ];
 /// What wants something although it begins like that: "don't let me forget the milk", "do not disturb on".
 const WANTED: &[&[&str]] = &[
     &["be"],
-    &["bother"],
+    &["bother", "me"],
+    &["bother", "us"],
     &["disturb"],
     &["forget"],
     &["i"],
@@ -69,7 +77,7 @@ pub(super) enum Wanted<'a> {
 }
 
 /// What somebody wants of what they said. `opens` tells the words with which requests begin.
-pub(super) fn wanted(text: &str, opens: impl Fn(&str) -> bool) -> Wanted<'_> {
+pub(super) fn wanted<'a>(text: &'a str, opens: &dyn Fn(&str) -> bool) -> Wanted<'a> {
     let places = words(text);
     let said: Vec<String> = places.iter().map(|(from, to)| bare(&text[*from..*to])).collect();
     let start = said
@@ -96,13 +104,35 @@ pub(super) fn wanted(text: &str, opens: impl Fn(&str) -> bool) -> Wanted<'_> {
             .find(|i| !BUT.contains(&said[*i].as_str()) && !FRINGE.contains(&said[*i].as_str()));
         match rest {
             None if but => return Wanted::Nothing,
-            Some(rest) if but || (clause && opens(&said[rest])) => {
-                return Wanted::Only(&text[places[rest].0..]);
+            Some(rest) if but || (clause && is_request(&said[rest..], opens)) => {
+                // It may be another thing that is not wanted.
+                let rest = &text[places[rest].0..];
+                return match wanted(rest, opens) {
+                    Wanted::All => Wanted::Only(rest),
+                    other => other,
+                };
             }
             _ => {}
         }
     }
     Wanted::Nothing
+}
+
+/// Whether these words begin as requests do, and are not one of several things that were named: "pause, skip or stop".
+fn is_request(said: &[String], opens: &dyn Fn(&str) -> bool) -> bool {
+    let listed = said
+        .windows(2)
+        .any(|pair| matches!(pair[0].as_str(), "or" | "nor") && opens(&pair[1]));
+    said.first().is_some_and(|first| opens(first)) && !listed
+}
+
+/// Whether this takes back a request that is not even made, and nothing more.
+pub(super) fn is_never_mind(text: &str) -> bool {
+    let said: Vec<String> = words(text)
+        .into_iter()
+        .map(|(from, to)| bare(&text[from..to]))
+        .collect();
+    NEVER_MIND.contains(&said.join(" ").as_str())
 }
 
 /// How many words the opening takes with which these words begin.
@@ -133,7 +163,7 @@ mod tests {
     use super::*;
 
     fn wanted(text: &str) -> Wanted<'_> {
-        super::wanted(text, |word| ["send", "set", "add", "play"].contains(&word))
+        super::wanted(text, &|word| ["send", "set", "add", "play"].contains(&word))
     }
 
     #[test]
@@ -149,6 +179,10 @@ mod tests {
             "never read my messages aloud",
             "let's not move the meeting",
             "don't set an alarm for tomorrow, I'm off",
+            "don't play it, but don't add it either",
+            "don't add, play or send anything",
+            "don't bother to send it",
+            "I don't want an alarm tomorrow",
             "never mind",
             "no, forget it",
         ] {
@@ -162,6 +196,7 @@ mod tests {
             "don't let me forget the milk",
             "don't forget to remind me at six",
             "do not disturb",
+            "don't bother me",
             "turn do not disturb on",
             "do I have a meeting",
             "don't you think it will rain",

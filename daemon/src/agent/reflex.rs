@@ -54,6 +54,9 @@ impl Agent {
             return None;
         }
         let Reflex { name, arguments } = self.reflexes.find(text)?;
+        if self.may_go_on_from_another(text, name) {
+            return None;
+        }
         let forbidden = [Phase::Search, Phase::Load, Phase::Active]
             .into_iter()
             .any(|phase| self.toolbox.forbids(phase, name));
@@ -61,6 +64,20 @@ impl Agent {
             name: name.to_owned(),
             arguments,
         })
+    }
+
+    /// Whether one word is said after something was done that has a tool of the same verb: "resume" after a timer was paused may
+    /// mean the timer and not the music.
+    fn may_go_on_from_another(&self, text: &str, name: &str) -> bool {
+        let (Some((domain, verb)), Some(deed)) = (name.split_once('.'), &self.deed) else {
+            return false;
+        };
+        let Some((before, _)) = deed.call.name.split_once('.') else {
+            return false;
+        };
+        text.split_whitespace().count() == 1
+            && before != domain
+            && self.toolbox.find(&format!("{before}.{verb}")).is_some()
     }
 
     /// Makes such a call. The conversation then looks as if the model had made it: the tool is loaded, so that what goes on
@@ -86,6 +103,8 @@ impl Agent {
         self.rest.calls += 1;
         self.rest.reflexes += 1;
         self.toolbox.touch(&call.name);
+        // Until it comes back nobody knows what was done last.
+        self.deed = None;
         Step::Call(call)
     }
 }

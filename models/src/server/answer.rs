@@ -260,10 +260,29 @@ pub fn complaint(value: &Value) -> Option<String> {
     ]
     .into_iter()
     .find_map(Value::as_str);
-    match text {
-        Some(text) => Some(text.to_owned()),
+    if let Some(text) = text {
+        return Some(text.to_owned());
+    }
+    let lists = [
+        &error["detail"],
+        &value["detail"],
+        &error["message"]["detail"],
+        &value["message"]["detail"],
+    ];
+    match lists.into_iter().find_map(Value::as_array) {
+        Some(list) => Some(list.iter().take(8).map(located).collect::<Vec<_>>().join("; ")),
         None => error.is_object().then(|| error.to_string()),
     }
+}
+
+/// One of the complaints of a list: where and what. What was sent stands in it, too, and is none of anybody's business.
+fn located(one: &Value) -> String {
+    let place = one["loc"].as_array().into_iter().flatten();
+    let place: Vec<String> = place
+        .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
+        .collect();
+    let why = one["msg"].as_str().or(one["type"].as_str()).unwrap_or("is wrong");
+    format!("{}: {why}", place.join("."))
 }
 
 #[cfg(test)]
@@ -459,6 +478,13 @@ mod tests {
             json!({"detail": "why"}),
         ] {
             assert_eq!(complaint(&shape).as_deref(), Some("why"));
+        }
+        let detail = json!([{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "not permitted", "input": "secret"}]);
+        for shape in [
+            json!({"detail": detail}),
+            json!({"object": "error", "message": {"detail": detail}}),
+        ] {
+            assert_eq!(complaint(&shape).as_deref(), Some("body.seed: not permitted"));
         }
         assert_eq!(complaint(&json!({"message": "hello"})), None);
         assert_eq!(complaint(&json!({"error": null})), None);

@@ -44,7 +44,8 @@ impl Manner {
                         .iter()
                         .any(|w| complaint.contains(w))
             }
-            field => complaint.contains(field) || complaint.contains(&field.replace('_', " ")),
+            // "Stopped" is no complaint about `stop`.
+            field => has_words(&complaint, field) || has_words(&complaint, &field.replace('_', " ")),
         };
         let mut sent = DISPENSABLE.iter().filter(|field| !self.without.contains(*field));
         sent.find(meant).copied()
@@ -54,6 +55,13 @@ impl Manner {
     pub fn holds_to_calls(&self) -> bool {
         self.by_schema || self.without.contains(SCHEMA)
     }
+}
+
+/// Whether a text has this and no letter next to it.
+fn has_words(text: &str, words: &str) -> bool {
+    let letter = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(words)
+        .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + words.len()..].starts_with(letter))
 }
 
 /// The body of a request.

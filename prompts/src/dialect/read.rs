@@ -66,9 +66,12 @@ pub fn shield(text: &str) -> String {
                 rest.starts_with(['|', '｜', '<']) || tag(rest, &['>', ' ', '|', '/', '=', '\n']).is_some()
             }
             '[' => {
-                rest.starts_with('|')
+                rest.starts_with(['|', '~'])
                     || tag(rest, &[']']).is_some_and(|name| name.contains(|c: char| c.is_ascii_uppercase()))
             }
+            // `]~b]` and `[e~[`.
+            ']' => rest.starts_with('~'),
+            '~' => rest.starts_with(['[', ']']),
             _ => false,
         };
         if opens {
@@ -83,7 +86,7 @@ fn tag<'t>(rest: &'t str, ends: &[char]) -> Option<&'t str> {
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_-:.".contains(c))?;
     let name = &rest[..end];
-    let fine = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() < 64;
+    let fine = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && name.len() < 64;
     (fine && rest[end..].starts_with(ends)).then_some(name)
 }
 

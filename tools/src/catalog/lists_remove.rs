@@ -80,7 +80,7 @@ fn resolve<'a>(
     if items.is_empty() {
         return Err(ToolError::tell(format!("The {} list is empty.", list.name)));
     }
-    if which::is_all(first, lists::ITEM) {
+    if which::is_every(first, lists::ITEM) {
         return Ok((list, items));
     }
     let mut chosen: Vec<Todo> = Vec::new();

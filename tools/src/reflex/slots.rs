@@ -110,7 +110,7 @@ impl Kind {
             Kind::Moment => !vague() && is_moment(&text),
             Kind::Day => is_day(&text),
             Kind::Date => matches!(resolved(&text, Hint::Future), Some(When::Date(_))),
-            Kind::Sum => sums::expression(&text).is_ok_and(|sum| is_sum(&sum)),
+            Kind::Sum => sums::expression(&text).is_ok_and(|sum| is_sum(&text, &sum)),
             Kind::Amount => !text.contains(['+', '*', '/']) && sums::expression(&text).is_ok(),
             Kind::Unit => units::is_name(&text),
             Kind::Place => places::is_name(&text),
@@ -136,9 +136,14 @@ fn resolved(text: &str, hint: Hint) -> Option<When> {
         .map(|found| found.value)
 }
 
-/// Whether anything is done with the numbers: a bare one, however it is said, is no question.
-fn is_sum(expression: &str) -> bool {
-    expression.contains(|c: char| c.is_alphabetic() || "+-*/^!".contains(c))
+/// Whether anything is surely done with the numbers: a bare one is no question, and "9/11", "24/7", "555-1234" and
+/// "2026-11-30" are no sums.
+fn is_sum(said: &str, expression: &str) -> bool {
+    let bytes = said.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let joined = (0..bytes.len())
+        .any(|at| matches!(bytes[at], b'-' | b'/') && digit(at.checked_sub(1)) && digit(Some(at + 1)));
+    !joined && expression.contains(|c: char| c.is_alphabetic() || "+-*/^!".contains(c))
 }
 
 fn is_length(text: &str) -> bool {

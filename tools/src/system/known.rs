@@ -1,8 +1,9 @@
 //! What the person has a name for: events, reminders, lists, notes, files, programs. A request that says such a name is
 //! likely about it: "scrap the climbing with Tom" names an event and no kind of thing at all.
 //!
-//! This is evidence for the ranking of tools and nothing more. A name may come from somebody else, such as the title of an
-//! invitation, so it lifts what the person's words make likely already, by a bounded factor, and never finds a tool by itself.
+//! This is evidence for the ranking of tools, and one more way to write an argument. A name may come from somebody else, such as
+//! the title of an invitation, so it lifts what the person's words make likely already, by a bounded factor, never finds a
+//! tool by itself, and is never all that an argument can be.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -293,7 +294,7 @@ impl Known {
         lifts
     }
 
-    /// The names of this kind that these words hold as a whole, or nothing when there are none or too many.
+    /// The names of this kind that these words hold as a whole, without those that are a part of another, or nothing when there are none or too many.
     pub fn whole(&self, kind: Kind, said: &str) -> Vec<&str> {
         let mut whole: Vec<&Name> = self
             .said_in(said)

@@ -76,25 +76,45 @@ pub fn one<'a, T>(
 /// Whether all of them are meant: "all", "all my timers", "every single one", "everything"; "my timers", since a model leaves
 /// out the "all" of what was said.
 pub fn is_all(said: &str, kind: Kind) -> bool {
+    is_every(said, kind) || is_plural(said, kind)
+}
+
+/// Whether it is said that all of them are meant. "The items" of "the items that I bought" are not.
+pub fn is_every(said: &str, kind: Kind) -> bool {
+    matches!(
+        telling(&words(said), kind)[..],
+        ["all" | "every" | "everything" | "both" | "each"]
+    )
+}
+
+/// Whether nothing but the kind was named, and as many: "my timers". "The last timers" are some of them.
+fn is_plural(said: &str, kind: Kind) -> bool {
+    let words = words(said);
+    telling(&words, kind).is_empty()
+        && words.iter().any(|word| word == kind.many)
+        && !words
+            .iter()
+            .any(|word| ["last", "one", "single"].contains(&word.as_str()))
+}
+
+fn words(said: &str) -> Vec<String> {
+    said.to_lowercase()
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The words that tell which.
+fn telling(words: &[String], kind: Kind) -> Vec<&str> {
     const FILLING: [&str; 10] = [
         "of", "them", "my", "the", "ones", "these", "those", "one", "single", "last",
     ];
-    let said = said.to_lowercase();
-    let words: Vec<&str> = said
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty())
-        .collect();
-    let telling: Vec<&str> = words
+    words
         .iter()
-        .filter(|w| !FILLING.contains(w) && **w != kind.one && **w != kind.many)
-        .copied()
-        .collect();
-    match telling[..] {
-        ["all" | "every" | "everything" | "both" | "each"] => true,
-        // "The last timers" are some of them.
-        [] => words.contains(&kind.many) && !words.iter().any(|w| ["last", "one", "single"].contains(w)),
-        _ => false,
-    }
+        .map(String::as_str)
+        .filter(|word| !FILLING.contains(word) && *word != kind.one && *word != kind.many)
+        .collect()
 }
 
 /// What is left of a name without the words around it: "my egg timer" is "egg", "that one" is nothing.

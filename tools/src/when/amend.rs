@@ -31,6 +31,23 @@ const HALVES: &[(&str, &str)] = &[
 pub fn amended(old: &str, new: &str) -> Option<String> {
     let (old, new) = (trimmed(old), trimmed(new));
     let said = Pieces::of(new)?;
+    let again = |text| {
+        matches!(
+            grammar::parse(&lexer::tokens(text)?, Hint::Schedule),
+            Some(Expr::Again(_))
+        )
+        .then_some(())
+    };
+    let is_later = new
+        .split_whitespace()
+        .any(|word| ["earlier", "later", "sooner"].contains(&word.to_lowercase().as_str()));
+    // "An hour later" counts from the old time, not from now, and "every day" leaves its hour open: neither can be put together
+    // here.
+    if (is_later || again(new).is_some())
+        && (iso(old).is_some() || Pieces::of(old).is_some_and(|was| was.hours && !was.whole))
+    {
+        return None;
+    }
     if said.whole || (said.day && said.hours) {
         return Some(new.to_owned());
     }
@@ -188,9 +205,28 @@ fn with_half(old: &str, new: &str) -> String {
                 || parts.clock.is_some_and(|clock| !clock.fixed)))
     };
     match half {
-        Some(half) if open(new) && Pieces::of(&format!("{new} {half}")).is_some() => format!("{new} {half}"),
+        Some(half) if open(new) && near(old, new, half) => format!("{new} {half}"),
         _ => new.to_owned(),
     }
+}
+
+/// Whether the new hour in this half of the day is nearer to the old one than in the other: who moves eleven in the morning to
+/// one means one in the afternoon.
+fn near(old: &str, new: &str, half: &str) -> bool {
+    let hour = |text: &str| {
+        let parsed = grammar::parse(&lexer::tokens(text)?, Hint::Schedule)?;
+        let Expr::One(parts) = parsed else {
+            return None;
+        };
+        let clock = parts.clock.map(|clock| i64::from(clock.hour));
+        Some(parts.bare.map(i64::from).or(clock)? % 12)
+    };
+    let together = format!("{new} {half}");
+    Pieces::of(&together).is_some()
+        && match (hour(old), hour(new)) {
+            (Some(was), Some(is)) => (is - was).abs() <= 6,
+            _ => true,
+        }
 }
 
 /// Another number of what was counted.

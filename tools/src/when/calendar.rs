@@ -185,7 +185,8 @@ fn pieces<T>(
 ) -> Option<Vec<T>> {
     let mut found: Vec<T> = periods(within, env)?.into_iter().filter_map(&pick).collect();
     if let Period::Unit { rel: Rel::Open, unit } = within
-        && env.hint != Hint::Past
+        // Who looks something up may as well look back.
+        && !matches!(env.hint, Hint::Past | Hint::Search)
         && found.iter().all(over)
         && let Some(next) = unit_of(Rel::Next, *unit, env.today()).and_then(pick)
     {

@@ -89,9 +89,14 @@ pub fn mentions(sentence: &str) -> Vec<&str> {
             word(place.end).is_some_and(|next| vocabulary::unit(&next).is_some())
                 && word(place.end - 1).is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()))
         };
+        // "Once a week on monday" comes back; by itself the end of it is a week from monday.
+        let often = at > 0
+            && word(at).is_some_and(|this| ["a", "an", "per"].contains(&this.as_str()))
+            && word(at - 1)
+                .is_some_and(|before| ["once", "twice", "thrice", "times"].contains(&before.as_str()));
         let longest = ends
             .map(|end| at..end)
-            .filter(|place| !counts(place))
+            .filter(|place| !counts(place) && !often)
             .find_map(|place| Some((time(text(&place))?, place)));
         let Some((time_said, mut place)) = longest else {
             at += 1;

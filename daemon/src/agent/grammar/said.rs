@@ -12,7 +12,7 @@ use super::{json_inside, literal};
 
 /// The key that says what an argument is a stretch of; no schema that a model sees has it.
 pub(super) const KEY: &str = "x-said";
-/// The key that says which names an argument is one of, whatever else it could be a stretch of.
+/// The key that says which names an argument may be as well.
 pub(super) const NAMES: &str = "x-names";
 /// More words than anybody says in one breath; a longer text is dictated, and its stretches would be too many.
 const MAX_WORDS: usize = 64;
@@ -45,8 +45,8 @@ pub fn copied<'a>(schema: Cow<'a, Value>, said: &str, worded: &[&str]) -> Cow<'a
     Cow::Owned(schema)
 }
 
-/// The schema of whose arguments these are one of the names that were said: of things that are there, so that nothing else can be
-/// meant.
+/// The schema whose arguments may be one of the names that were said, too, written as the things are called that are there.
+/// Nothing is left to these names alone: not every name is known, and somebody else may have given one.
 pub fn named<'a>(schema: Cow<'a, Value>, names: &[(&str, Vec<&str>)]) -> Cow<'a, Value> {
     let fits = |(name, all): &&(&str, Vec<&str>)| {
         let property = &schema["properties"][*name];

@@ -142,7 +142,7 @@ fn no_alone_is_no_undo() {
     assert_eq!(call.arguments, json!({"duration": "twelve minutes"}));
     let mut agent = timer();
     let end = reply(hear(&mut agent, "no, nothing else, thanks"));
-    assert_eq!((end.text, end.end), (words::declined(), Ending::Done));
+    assert_eq!((end.text, end.end), (words::done_already(), Ending::Done));
 }
 
 #[test]

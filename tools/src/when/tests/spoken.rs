@@ -184,7 +184,7 @@ fn what_is_put_down_at_the_end_of_a_month_is_on_its_last_day() {
             ("2026-11-28T09:00:00", "the end of the week", "2026-11-29"),
         ],
     );
-    // Who looks for something wants all of it, as far as it is to come.
+    // Who looks for something wants all of it, as far as it is to come, or was.
     at_moments(
         Hint::Search,
         &[
@@ -201,7 +201,7 @@ fn what_is_put_down_at_the_end_of_a_month_is_on_its_last_day() {
             (
                 "2026-11-23T09:00:00",
                 "the beginning of the month",
-                "2026-12-01..2026-12-16",
+                "2026-11-01..2026-11-16",
             ),
         ],
     );
