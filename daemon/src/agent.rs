@@ -42,6 +42,9 @@ const MAX_MISTAKES: usize = 2;
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
 
+/// How well words that go on from others must fit a tool whose schema is there for no other schema to be loaded.
+const SURE_AGAIN: f32 = 0.7;
+
 /// The agent of one conversation.
 pub struct Agent {
     settings: Settings,
@@ -365,7 +368,17 @@ impl Agent {
             scores.collect()
         };
         let (fit, scores) = match &earlier {
-            Some(earlier) => self.rank_after(&text, earlier),
+            Some(earlier) => {
+                let (mut fit, scores) = self.rank_after(&text, earlier);
+                // The schemas of its neighbours cost a hundred tokens each, and they are neighbours because it was called before.
+                if let Some(best) = fit.first()
+                    && best.score >= SURE_AGAIN
+                    && self.toolbox.is_loaded(&best.name)
+                {
+                    fit.truncate(1);
+                }
+                (fit, scores)
+            }
             None => {
                 let scores = scores(&fit);
                 (fit, scores)

@@ -131,7 +131,7 @@ fn configure(tiro: &Tiro, server: &LlamaServer, key: &str) {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let config = format!(
         "[llm]\nbackend = \"server\"\ncontext = 4096\ntimeout = \"5m\"\n[llm.server]\nurl = {:?}\nmodel = {MODEL:?}\n\
-         timeout = \"5m\"\nkey_file = {file:?}\n",
+         timeout = \"5m\"\nkey_file = {file:?}\n[agent]\nreflex = false\n",
         server.origin
     );
     std::fs::write(tiro.home().join("config.toml"), config).unwrap();

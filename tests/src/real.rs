@@ -11,11 +11,18 @@ use crate::{
 
 const QUESTION: &str = "what do I have on my calendar tomorrow";
 
+/// Lets the model decide everything, for tests of what it does.
+fn without_reflexes(tiro: &Tiro) {
+    tiro.run(["config", "set", "agent.reflex", "false"])
+        .expect_code(0);
+}
+
 #[test]
 fn real_question_names_the_events_of_tomorrow() {
     let Some(tiro) = Tiro::in_the_demo_world() else {
         return;
     };
+    without_reflexes(&tiro);
     let report = tiro.ask(&[QUESTION]);
     for event in ["Dentist", "Lunch with Anna", "Project review"] {
         assert!(report.reply.contains(event), "{event} is missing in {report:?}");
@@ -34,8 +41,7 @@ fn real_deferred_tool_is_found_and_called() {
     let Some(tiro) = Tiro::in_the_demo_world() else {
         return;
     };
-    tiro.run(["config", "set", "agent.reflex", "false"])
-        .expect_code(0);
+    without_reflexes(&tiro);
     let report = tiro.ask(&["set a timer for ten minutes"]);
     assert!(report.steps > 0 && !report.reflex, "{report:?}");
     assert!(
@@ -53,6 +59,7 @@ fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed
     let Some(tiro) = Tiro::in_the_demo_world() else {
         return;
     };
+    without_reflexes(&tiro);
     let (daemon, cold) = tiro.daemon();
     let first = tiro.ask(&[QUESTION]);
     assert!(first.reply.contains("Dentist"), "{first:?}");
@@ -177,10 +184,11 @@ fn real_bad_files_get_a_clear_error() {
     std::fs::write(path("song.wav"), b"ID3\x04\0\0\0\0\0\0 not a wav at all").unwrap();
     wav("song.wav").expect_code(1).says(&["song.wav"]);
 
+    without_reflexes(&tiro);
     let model = |name: &str| {
         tiro.run(["config", "set", "llm.model", &text(name)])
             .expect_code(0);
-        tiro.run(["ask", "hello"])
+        tiro.run(["ask", QUESTION])
     };
     std::fs::write(path("zero.gguf"), b"").unwrap();
     model("zero.gguf").expect_code(1).says(&["zero.gguf", "empty"]);
