@@ -144,7 +144,7 @@ impl Fold {
             ..Head::default()
         };
         let bytes = Learned::write(head, &bias, &rows)?;
-        let learned = Learned::read(bytes.into()).ok_or("a model that cannot be read back")?;
+        let learned = Learned::read(&bytes).ok_or("a model that cannot be read back")?;
         let said: Vec<Vec<String>> = unseen.iter().map(|u| words::split(&u.say)).collect();
         let mut recogniser = Recogniser::new(&said, SEED);
         for (utterance, words) in unseen.iter_mut().zip(&said) {

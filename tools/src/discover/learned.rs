@@ -5,7 +5,7 @@
 //! the probability, and the tool profits as soon as it is there. `examples/train_discovery` writes the file, and
 //! `tools/data/README.md` says what it was made from.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,11 @@ use super::words::{Forms, Normaliser, Spread};
 static SHIPPED: &[u8] = include_bytes!("../../data/discovery.bin");
 /// One byte names an intent.
 const MAX_INTENTS: usize = 255;
-const MAGIC: &[u8; 8] = b"TIRODSC2";
+const MAGIC: &[u8; 8] = b"TIRODSC3";
+/// No stretch of the file is longer than this once it is inflated, whatever it says of itself: 32 MiB.
+const MAX_INFLATED: usize = 32 << 20;
+/// How hard it is tried to make the file small, 0 to 10. It is written once.
+const EFFORT: u8 = 10;
 /// Shortest and longest pieces of words, in characters, the marks at both ends counted.
 const PIECES: std::ops::RangeInclusive<usize> = 3..=5;
 /// A longer word is looked at as far as this, in characters.
@@ -31,12 +35,12 @@ pub struct Learned {
     bias: Vec<f32>,
     rows: Spread<Stretch>,
     /// Intent and weight in steps, row after row.
-    weights: Cow<'static, [u8]>,
+    weights: Vec<[u8; 2]>,
 }
 
 /// Where the weights of one feature stand.
 struct Stretch {
-    /// First and behind the last, in bytes.
+    /// First and behind the last.
     from: u32,
     to: u32,
     /// What one step of a weight is worth.
@@ -67,40 +71,44 @@ pub struct Row {
 impl Learned {
     /// The model that Tiro ships with, read once.
     pub fn shipped() -> &'static Learned {
-        static MODEL: LazyLock<Learned> =
-            LazyLock::new(|| Learned::read(Cow::Borrowed(SHIPPED)).unwrap_or_default());
+        static MODEL: LazyLock<Learned> = LazyLock::new(|| Learned::read(SHIPPED).unwrap_or_default());
         &MODEL
     }
 
     /// A model as [`Learned::write`] writes it. Nothing when the bytes are anything else.
-    pub fn read(bytes: Cow<'static, [u8]>) -> Option<Learned> {
-        let (length, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<4>()?;
-        let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        let head: Head = serde_json::from_slice(head).ok()?;
+    pub fn read(bytes: &[u8]) -> Option<Learned> {
+        let mut rest = bytes.strip_prefix(MAGIC)?;
+        let head: Head = serde_json::from_slice(taken(&mut rest)?).ok()?;
         let (n, classes) = (head.features, head.intents.len());
-        let (bias, rest) = rest.split_at_checked(classes * 4)?;
-        let (features, rest) = rest.split_at_checked(n.checked_mul(4)?)?;
-        let (steps, rest) = rest.split_at_checked(n * 4)?;
-        let (counts, weights) = rest.split_at_checked(n)?;
-        let mut rows = Spread::with_capacity_and_hasher(n, Default::default());
-        let mut from = 0_u32;
-        for ((feature, step), count) in words(features).zip(words(steps)).zip(counts) {
-            let to = from.checked_add(2 * u32::from(*count))?;
-            let step = f32::from_le_bytes(step);
-            rows.insert(u32::from_le_bytes(feature), Stretch { from, to, step });
-            from = to;
-        }
-        let known = |pair: &[u8; 2]| usize::from(pair[0]) < classes;
-        if from as usize != weights.len() || !weights.as_chunks::<2>().0.iter().all(known) {
+        let numbers = inflated(&mut rest)?;
+        let [intents, rounded] = [inflated(&mut rest)?, inflated(&mut rest)?];
+        let (bias, numbers) = numbers.split_at_checked(classes * 4)?;
+        let (gaps, numbers) = numbers.split_at_checked(n.checked_mul(4)?)?;
+        let (steps, counts) = numbers.split_at_checked(n * 4)?;
+        if counts.len() != n || intents.len() != rounded.len() || !rest.is_empty() {
             return None;
         }
+        let mut rows = Spread::with_capacity_and_hasher(n, Default::default());
+        let mut weights = Vec::with_capacity(intents.len());
+        let mut feature = 0_u32;
+        for ((gap, step), count) in words(gaps).zip(words(steps)).zip(counts) {
+            feature = feature.checked_add(u32::from_le_bytes(gap))?;
+            let from = weights.len();
+            let row = from..from + usize::from(*count);
+            let mut intent = 0_u8;
+            for (gap, rounded) in intents.get(row.clone())?.iter().zip(rounded.get(row)?) {
+                intent = intent.checked_add(*gap)?;
+                if usize::from(intent) >= classes {
+                    return None;
+                }
+                weights.push([intent, *rounded]);
+            }
+            let (from, to) = (u32::try_from(from).ok()?, u32::try_from(weights.len()).ok()?);
+            let step = f32::from_le_bytes(step);
+            rows.insert(feature, Stretch { from, to, step });
+        }
         let bias = words(bias).map(f32::from_le_bytes).collect();
-        let start = bytes.len() - weights.len();
-        let weights = match bytes {
-            Cow::Borrowed(all) => Cow::Borrowed(&all[start..]),
-            Cow::Owned(mut all) => Cow::Owned(all.split_off(start)),
-        };
-        Some(Learned {
+        (weights.len() == intents.len()).then_some(Learned {
             head,
             bias,
             rows,
@@ -108,28 +116,34 @@ impl Learned {
         })
     }
 
-    /// The bytes of a model: magic, length of the head, head, bias, features, steps, how many weights each feature has, and
-    /// those as pairs of intent and weight; all little endian. Weights are rounded to 8 bits, each row with a step of its
-    /// own, and those that are zero then are left out.
+    /// The bytes of a model: magic, head, and three deflated streams, each with its length in front: numbers, intents and
+    /// weights; all little endian. The numbers are bias, features, steps and how many weights each feature has. Weights are
+    /// rounded to 8 bits, each row with a step of its own, and those that are zero then are left out. Features, and the
+    /// intents of a row, are sorted and stand as the difference to the one before: small numbers deflate well.
     ///
     /// # Errors
-    /// When the head cannot be written as JSON, or there are more intents than a byte can name.
+    /// When the head cannot be written as JSON, there are more intents than a byte can name, or the features are not
+    /// sorted.
     pub fn write(mut head: Head, bias: &[f32], rows: &[Row]) -> serde_json::Result<Vec<u8>> {
         if bias.len() > MAX_INTENTS {
             return Err(serde::ser::Error::custom("too many intents"));
         }
         head.features = rows.len();
-        let described = serde_json::to_vec(&head)?;
         let mut out = MAGIC.to_vec();
-        out.extend((described.len() as u32).to_le_bytes());
-        out.extend(described);
-        out.extend(bias.iter().flat_map(|b| b.to_le_bytes()));
-        out.extend(rows.iter().flat_map(|r| r.feature.to_le_bytes()));
+        put(&mut out, &serde_json::to_vec(&head)?);
+        let mut numbers: Vec<u8> = bias.iter().flat_map(|b| b.to_le_bytes()).collect();
+        let mut before = 0;
+        for row in rows {
+            let gap = row.feature.checked_sub(before);
+            let gap = gap.ok_or_else(|| serde::ser::Error::custom("features that are not sorted"))?;
+            numbers.extend(gap.to_le_bytes());
+            before = row.feature;
+        }
         let steps: Vec<f32> = rows.iter().map(|r| peak(&r.weights) / 127.0).collect();
-        out.extend(steps.iter().flat_map(|s| s.to_le_bytes()));
-        let mut pairs = Vec::new();
+        numbers.extend(steps.iter().flat_map(|s| s.to_le_bytes()));
+        let (mut intents, mut weights) = (Vec::new(), Vec::new());
         for (row, step) in rows.iter().zip(steps) {
-            let before = pairs.len();
+            let (first, mut before) = (weights.len(), 0);
             for (intent, weight) in (0_u8..).zip(&row.weights) {
                 let rounded = if step > 0.0 {
                     (weight / step).round() as i8
@@ -137,12 +151,16 @@ impl Learned {
                     0
                 };
                 if rounded != 0 {
-                    pairs.push([intent, rounded.cast_unsigned()]);
+                    intents.push(intent - before);
+                    weights.push(rounded.cast_unsigned());
+                    before = intent;
                 }
             }
-            out.push((pairs.len() - before) as u8);
+            numbers.push((weights.len() - first) as u8);
         }
-        out.extend(pairs.as_flattened());
+        for stream in [numbers, intents, weights] {
+            put(&mut out, &miniz_oxide::deflate::compress_to_vec(&stream, EFFORT));
+        }
         Ok(out)
     }
 
@@ -157,7 +175,7 @@ impl Learned {
         let mut sums = [0.0_f32; 256];
         for row in features.iter().filter_map(|f| self.rows.get(f)) {
             let weights = &self.weights[row.from as usize..row.to as usize];
-            for &[intent, weight] in weights.as_chunks::<2>().0 {
+            for &[intent, weight] in weights {
                 sums[usize::from(intent)] += row.step * f32::from(weight.cast_signed());
             }
         }
@@ -242,6 +260,24 @@ fn step(hash: u32, byte: u8) -> u32 {
 
 fn peak(weights: &[f32]) -> f32 {
     weights.iter().fold(0.0, |peak, w| peak.max(w.abs()))
+}
+
+/// Takes one stretch off the front, which has its length in front of it.
+fn taken<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, behind) = rest.split_first_chunk::<4>()?;
+    let (stretch, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    *rest = behind;
+    Some(stretch)
+}
+
+/// The same for one that is deflated.
+fn inflated(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    miniz_oxide::inflate::decompress_to_vec_with_limit(taken(rest)?, MAX_INFLATED).ok()
+}
+
+fn put(out: &mut Vec<u8>, stretch: &[u8]) {
+    out.extend((stretch.len() as u32).to_le_bytes());
+    out.extend(stretch);
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
