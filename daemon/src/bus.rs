@@ -396,7 +396,9 @@ pub async fn signal(client: &Client, happening: &Happening) {
         let emitter = &client.emitter()?;
         let detail = serde_json::to_string(happening).unwrap_or_default();
         match happening {
-            Happening::Heard { text, .. } => Tiro1::heard(emitter, text, &detail).await,
+            Happening::Hearing { text } | Happening::Heard { text, .. } => {
+                Tiro1::heard(emitter, text, &detail).await
+            }
             Happening::Acting { tool, .. } => Tiro1::acting(emitter, tool, &detail).await,
             Happening::Rang { text, .. } => Tiro1::ringing(emitter, text, &detail).await,
             Happening::Noticed { text } => Tiro1::noticed(emitter, text, &detail).await,

@@ -199,6 +199,8 @@ section! {
         /// How many seconds you may speak at once.
         #[schemars(range(min = 5, max = 600))]
         max_seconds: u32 = 60,
+        /// Whether what you say is recognised while you still speak: the answer comes sooner, and the processor has more to do.
+        early: bool = true,
     }
 }
 

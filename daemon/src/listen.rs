@@ -1,6 +1,10 @@
 //! Where an utterance comes from: typed, or recorded and brought to mono 16 kHz.
 
 pub mod hearing;
+pub mod early;
+pub mod standing;
+mod pace;
+mod stream;
 pub mod capture;
 pub mod endpoint;
 pub mod vad;
@@ -10,6 +14,7 @@ pub mod resample;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use models::stt::Transcript;
 
 /// One thing that the person said.
 #[derive(Debug, Clone)]
@@ -25,6 +30,8 @@ pub enum Utterance {
 pub struct Speech {
     /// Mono, 16 kHz, -1 to 1.
     pub samples: Vec<f32>,
+    /// What was said, where it was recognised while the person still spoke.
+    pub transcript: Option<Transcript>,
 }
 
 impl Utterance {
@@ -36,7 +43,10 @@ impl Utterance {
         let samples = tokio::task::spawn_blocking(move || wav::read(&path))
             .await
             .context("reading audio failed")??;
-        Ok(Utterance::Speech(Speech { samples }))
+        Ok(Utterance::Speech(Speech {
+            samples,
+            transcript: None,
+        }))
     }
 }
 

@@ -21,6 +21,11 @@ pub enum Happening {
         /// The state.
         state: State,
     },
+    /// What was recognised so far; the person still speaks, or has just paused.
+    Hearing {
+        /// The text.
+        text: String,
+    },
     /// Speech became text.
     Heard {
         /// The text.
@@ -320,6 +325,7 @@ pub fn describe(happening: &Happening) -> Option<String> {
     Some(match happening {
         // What rings and what is noticed is no part of a turn; who wants it listens for it.
         Happening::State { .. }
+        | Happening::Hearing { .. }
         | Happening::Asked { .. }
         | Happening::Rang { .. }
         | Happening::Noticed { .. } => return None,

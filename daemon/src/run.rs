@@ -85,6 +85,18 @@ pub enum Event {
         /// Which.
         number: u64,
     },
+    /// What was said so far in a listening, as far as it was recognised.
+    SoFar {
+        /// Which.
+        number: u64,
+        /// The words.
+        text: String,
+    },
+    /// The microphone of a listening is closed, and what was said last is being recognised.
+    Closed {
+        /// Which.
+        number: u64,
+    },
     /// A listening came to its end.
     Listened {
         /// Which.
@@ -335,6 +347,8 @@ impl Daemon {
                 Event::Hotkey(hotkey::Happened::Released(held)) => self.released(held),
                 Event::Hotkey(hotkey::Happened::Reached(reach)) => self.hotkey = reach,
                 Event::Opened { number } => self.opened(number),
+                Event::SoFar { number, text } => self.so_far(number, text),
+                Event::Closed { number } => self.closed(number),
                 Event::Listened { number, heard } => self.listened(number, heard),
                 Event::Answered {
                     client,

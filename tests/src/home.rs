@@ -69,7 +69,11 @@ impl Home {
                 sound: false,
                 ..daemon::ring::Settings::default()
             },
-            listen: daemon::listen::hearing::Settings::default(),
+            // The scripted recogniser has one answer for each utterance; `early` has tests of its own.
+            listen: daemon::listen::hearing::Settings {
+                early: false,
+                ..Default::default()
+            },
             desk: tools::system::desktop::Desk::nowhere(),
             // No test reaches the desktop that it happens to run on.
             reach: tools::Reach {

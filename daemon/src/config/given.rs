@@ -94,6 +94,7 @@ impl Listen {
             silence: Duration::from_millis(self.silence_ms.into()),
             patience: Duration::from_secs(self.patience_seconds.into()),
             longest: Duration::from_secs(self.max_seconds.into()),
+            early: self.early,
         }
     }
 }

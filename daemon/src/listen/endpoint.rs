@@ -58,6 +58,8 @@ pub struct Endpointer {
     spoken: Option<usize>,
     /// The last frame in which somebody still spoke.
     last: usize,
+    /// How long the silence has to be, in percent of what the rules say.
+    pace: u32,
 }
 
 impl Endpointer {
@@ -69,7 +71,28 @@ impl Endpointer {
             window: VecDeque::with_capacity(WINDOW),
             spoken: None,
             last: 0,
+            pace: 100,
         }
+    }
+
+    /// Whether somebody has begun to speak.
+    pub fn begun(&self) -> bool {
+        self.spoken.is_some()
+    }
+
+    /// The last frame, counted from 1, in which somebody still spoke; 0 when nobody did.
+    pub fn spoken(&self) -> usize {
+        self.last
+    }
+
+    /// Frames since then.
+    pub fn quiet(&self) -> usize {
+        self.frames - self.last
+    }
+
+    /// The silence that ends it has to last so many percent of what the rules say.
+    pub fn set_pace(&mut self, percent: u32) {
+        self.pace = percent;
     }
 
     /// From now on silence ends it.
@@ -113,6 +136,7 @@ impl Endpointer {
             Some(spoken) => {
                 let silence = frames(self.rules.silence);
                 let silence = if spoken < BRIEF { silence * 3 / 2 } else { silence };
+                let silence = silence * self.pace as usize / 100;
                 (self.frames - self.last >= silence).then_some(End::Said)
             }
         }

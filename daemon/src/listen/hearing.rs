@@ -4,21 +4,20 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, sync_channel},
+        atomic::{AtomicUsize, Ordering},
+        mpsc::sync_channel,
     },
     thread,
     time::{Duration, Instant},
 };
 
-use models::stt::SAMPLE_RATE;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{
     Speech,
-    capture::{Block, find},
-    endpoint::{Endpointer, Rules, Style},
-    resample::Resampler,
+    capture::find,
+    endpoint::{Rules, Style},
+    stream::{LOST, Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
 
@@ -33,6 +32,8 @@ pub struct Settings {
     pub patience: Duration,
     /// Longest utterance.
     pub longest: Duration,
+    /// Whether what is said is recognised while the person still speaks.
+    pub early: bool,
 }
 
 impl Default for Settings {
@@ -42,6 +43,18 @@ impl Default for Settings {
             silence: Duration::from_millis(800),
             patience: Duration::from_secs(8),
             longest: Duration::from_secs(60),
+            early: true,
+        }
+    }
+}
+
+impl Settings {
+    fn rules(&self, style: Style) -> Rules {
+        Rules {
+            style,
+            silence: self.silence,
+            patience: self.patience,
+            longest: self.longest,
         }
     }
 }
@@ -59,60 +72,34 @@ pub enum Heard {
     Failed(String),
 }
 
-/// What a listening leaves behind.
-enum Left {
-    /// Sound, in which there may be somebody.
-    Sound(Vec<f32>),
-    /// Nothing to look through.
-    Nothing(Heard),
-}
-
 /// A microphone that has opened.
-pub struct Hearing(oneshot::Receiver<Left>);
+pub struct Hearing {
+    pub(super) left: oneshot::Receiver<Left>,
+    pub(super) so_far: watch::Receiver<Option<SoFar>>,
+    pub(super) reins: Arc<Reins>,
+}
 
 impl Hearing {
     /// What came of it, always.
     pub async fn heard(self) -> Heard {
-        match self.0.await {
-            Ok(Left::Sound(samples)) => tokio::task::spawn_blocking(move || judge(samples))
-                .await
-                .unwrap_or_else(|_| Heard::Failed(LOST.to_owned())),
-            Ok(Left::Nothing(heard)) => heard,
-            Err(_) => Heard::Failed(LOST.to_owned()),
-        }
+        let left = self.left.await;
+        judge(left.unwrap_or_else(|_| Left::Failed(LOST.to_owned()))).await
     }
 }
 
 /// A listening that goes on. Dropping it discards what was heard.
 pub struct Listening {
-    wish: Arc<AtomicU8>,
+    reins: Arc<Reins>,
 }
 
-const GO_ON: u8 = 0;
-const STOP: u8 = 1;
-const DISCARD: u8 = 2;
-const LET_GO: u8 = 3;
-
 /// How long the microphone may take to open.
-const OPENING: Duration = Duration::from_secs(5);
-/// How long an open microphone may deliver nothing.
-const SILENT: Duration = Duration::from_secs(3);
-/// How often a wish is looked for while nothing comes.
-const LOOK: Duration = Duration::from_millis(20);
-/// A sound server delivers in pieces, a quarter of a second on PulseAudio: what was said before the key was let go may
-/// still be on its way. The first piece that arrives so much later ...
-const TAIL: Duration = Duration::from_millis(100);
-/// ... and no later than this, is the last.
-const LONG_TAIL: Duration = Duration::from_millis(500);
+pub(super) const OPENING: Duration = Duration::from_secs(5);
 /// Blocks that may wait while this thread has no processor; on a quiet machine there is never more than one.
-const BLOCKS: usize = 512;
+pub(super) const BLOCKS: usize = 512;
 /// Threads that servers may hold on to; more would only hang, too.
 const MAX_HELD: usize = 4;
 
-const NO_ANSWER: &str = "The sound server does not answer, so I cannot hear you.";
-const NO_SOUND: &str = "The microphone is open but no sound comes from it.";
-const LOST: &str = "The microphone went away while I listened.";
-
+pub(super) const NO_ANSWER: &str = "The sound server does not answer, so I cannot hear you.";
 /// Threads that have the microphone, or try to get or to leave it.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
@@ -125,27 +112,18 @@ impl Listening {
         Listening,
         impl Future<Output = Result<Hearing, Heard>> + Send + use<>,
     ) {
-        let wish = Arc::new(AtomicU8::new(GO_ON));
+        let (listening, take, hearing) = wanted(settings, style);
         let (open, opened) = oneshot::channel();
-        let (tell, told) = oneshot::channel();
-        let rules = Rules {
-            style,
-            silence: settings.silence,
-            patience: settings.patience,
-            longest: settings.longest,
-        };
-        let (device, wishes) = (settings.device.clone(), Arc::clone(&wish));
+        let device = settings.device.clone();
         let held = Held::one();
         let started = held.map(|held| {
             thread::Builder::new()
                 .name("microphone".to_owned())
                 .spawn(move || {
                     let _held = held;
-                    listen(&device, rules, &wishes, open, tell);
+                    listen(&device, take, open);
                 })
         });
-        let wishes = Arc::clone(&wish);
-        let hearing = Hearing(told);
         let opening = async move {
             match started {
                 None => return Err(Heard::Failed(NO_ANSWER.to_owned())),
@@ -156,44 +134,56 @@ impl Listening {
                 Ok(Ok(())) => Ok(hearing),
                 Ok(Err(_)) => Err(hearing.heard().await),
                 Err(_) => {
-                    wishes.store(DISCARD, Ordering::Release);
+                    hearing.reins.set(Wish::Discard);
                     Err(Heard::Failed(NO_ANSWER.to_owned()))
                 }
             }
         };
-        (Listening { wish }, opening)
+        (listening, opening)
     }
 
     /// The person has finished: what was said so far counts.
     pub fn stop(&self) {
-        self.wish(STOP);
+        self.reins.set(Wish::Stop);
     }
 
     /// From now on silence ends it, whatever its style was.
     pub fn let_go(&self) {
-        self.wish(LET_GO);
-    }
-
-    /// What was stopped or discarded stays so.
-    fn wish(&self, wish: u8) {
-        let goes_on = |now| (now == GO_ON || now == LET_GO).then_some(wish);
-        let _ = self
-            .wish
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, goes_on);
+        self.reins.set(Wish::LetGo);
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.wish.store(DISCARD, Ordering::Release);
+        self.reins.set(Wish::Discard);
     }
 }
 
+/// An utterance that is wanted, and what is given to whom.
+pub(super) fn wanted(settings: &Settings, style: Style) -> (Listening, Take, Hearing) {
+    let reins = Arc::<Reins>::default();
+    let (tell, left) = oneshot::channel();
+    let (told, so_far) = watch::channel(None);
+    let take = Take {
+        rules: settings.rules(style),
+        reins: Arc::clone(&reins),
+        early: settings.early,
+        so_far: told,
+        tell,
+    };
+    let hearing = Hearing {
+        left,
+        so_far,
+        reins: Arc::clone(&reins),
+    };
+    (Listening { reins }, take, hearing)
+}
+
 /// A place among those that may have the microphone.
-struct Held;
+pub(super) struct Held;
 
 impl Held {
-    fn one() -> Option<Held> {
+    pub(super) fn one() -> Option<Held> {
         let before = HELD.fetch_add(1, Ordering::AcqRel);
         // Dropped, and so given back, where it is one too many.
         Some(Held).filter(|_| before < MAX_HELD)
@@ -208,13 +198,7 @@ impl Drop for Held {
 
 /// The whole of one listening. What it leaves is told before the microphone is closed, which may take for ever, and is
 /// looked through elsewhere, so that the microphone is closed at once.
-fn listen(
-    device: &str,
-    rules: Rules,
-    wish: &AtomicU8,
-    opened: oneshot::Sender<()>,
-    tell: oneshot::Sender<Left>,
-) {
+fn listen(device: &str, take: Take, opened: oneshot::Sender<()>) {
     let (send, blocks) = sync_channel(BLOCKS);
     let began = Instant::now();
     let microphone = find(device).and_then(|m| Ok((m.open(send)?, m)));
@@ -223,80 +207,36 @@ fn listen(
         Err(error) => {
             tracing::warn!("no microphone");
             tracing::debug!(error = format!("{error:#}"), "no microphone");
-            let _ = tell.send(Left::Nothing(Heard::Failed(sentence(&error))));
+            let _ = take.tell.send(Left::Failed(sentence(&error)));
             return;
         }
     };
     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone is open");
     let _ = opened.send(());
-    let left = follow(&blocks, microphone.rate(), rules, wish).unwrap_or_else(|error| {
-        tracing::warn!(%error, "listening failed");
-        Left::Nothing(Heard::Failed(LOST.to_owned()))
-    });
-    let _ = tell.send(left);
+    follow(&blocks, microphone.rate(), take);
     drop(stream);
     tracing::debug!("the microphone is closed");
 }
 
-/// Listens to an open microphone until the utterance is over.
-fn follow(blocks: &Receiver<Block>, rate: u32, rules: Rules, wish: &AtomicU8) -> anyhow::Result<Left> {
-    let most = rules.longest.as_secs() as usize * SAMPLE_RATE as usize;
-    let (mut resampler, mut ear) = (Resampler::new(rate)?, vad::Ear::default());
-    let (mut endpointer, mut end) = (Endpointer::new(rules), None);
-    let mut samples = Vec::new();
-    let (mut last, mut stopped) = (Instant::now(), None::<Instant>);
-    loop {
-        match wish.load(Ordering::Acquire) {
-            DISCARD => return Ok(Left::Nothing(Heard::Discarded)),
-            STOP if stopped.is_none() => stopped = Some(Instant::now()),
-            LET_GO => endpointer.let_go(),
-            _ => {}
-        }
-        match blocks.recv_timeout(LOOK) {
-            Ok(Block::Sound(sound)) => {
-                if !sound.is_empty() {
-                    last = Instant::now();
-                }
-                let from = samples.len();
-                resampler.push(&sound, &mut samples)?;
-                ear.hear(&samples[from..], |frame| end = end.or(endpointer.frame(frame)));
-                if end.is_some() || samples.len() >= most || stopped.is_some_and(|s| s.elapsed() > TAIL) {
-                    break;
-                }
-            }
-            Ok(Block::Lost(why)) => {
-                tracing::warn!(why, "the microphone went away");
-                return failed(LOST);
-            }
-            Err(RecvTimeoutError::Disconnected) => return failed(LOST),
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        if stopped.is_some_and(|s| s.elapsed() > LONG_TAIL) {
-            break;
-        }
-        if last.elapsed() > SILENT {
-            return failed(NO_SOUND);
-        }
-    }
-    resampler.finish(&mut samples)?;
-    samples.truncate(most);
-    Ok(Left::Sound(samples))
-}
-
-fn failed(why: &str) -> anyhow::Result<Left> {
-    Ok(Left::Nothing(Heard::Failed(why.to_owned())))
-}
-
 /// Whether somebody spoke.
-fn judge(samples: Vec<f32>) -> Heard {
-    match vad::speech(&samples) {
-        Some(_) => Heard::Speech(Speech { samples }),
+pub(super) async fn judge(left: Left) -> Heard {
+    let samples = match left {
+        Left::Sound(samples, _) => samples,
+        Left::Nothing => return Heard::Discarded,
+        Left::Failed(why) => return Heard::Failed(why),
+    };
+    let looked = tokio::task::spawn_blocking(move || match vad::speech(&samples) {
+        Some(_) => Heard::Speech(Speech {
+            samples,
+            transcript: None,
+        }),
         None => Heard::Nobody,
-    }
+    });
+    looked.await.unwrap_or_else(|_| Heard::Failed(LOST.to_owned()))
 }
 
 /// What the person is told: our own words, and what the system said behind them.
-fn sentence(error: &anyhow::Error) -> String {
+pub(super) fn sentence(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match text.ends_with('.') {
         true => text,
@@ -306,7 +246,13 @@ fn sentence(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use models::stt::SAMPLE_RATE;
+
     use super::*;
+    use crate::listen::{
+        capture::Block,
+        stream::{NO_SOUND, SILENT},
+    };
 
     const RULES: Rules = Rules {
         style: Style::Tap,
@@ -316,20 +262,26 @@ mod tests {
     };
 
     /// What comes of these blocks, at 16 kHz.
-    fn followed(wish: u8, blocks: Vec<Block>, open: bool) -> Heard {
+    fn followed(wish: Wish, blocks: Vec<Block>, open: bool) -> Heard {
         followed_by(RULES, wish, blocks, open)
     }
 
-    fn followed_by(rules: Rules, wish: u8, blocks: Vec<Block>, open: bool) -> Heard {
+    fn followed_by(rules: Rules, wish: Wish, blocks: Vec<Block>, open: bool) -> Heard {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(judge(left_by(rules, wish, blocks, open)))
+    }
+
+    fn left_by(rules: Rules, wish: Wish, blocks: Vec<Block>, open: bool) -> Left {
         let (send, receive) = sync_channel(BLOCKS);
         for block in blocks {
             send.try_send(block).unwrap();
         }
         let _still_open = open.then_some(send);
-        match follow(&receive, SAMPLE_RATE, rules, &AtomicU8::new(wish)).unwrap() {
-            Left::Sound(samples) => judge(samples),
-            Left::Nothing(heard) => heard,
-        }
+        let (listening, mut take, mut hearing) = wanted(&Settings::default(), rules.style);
+        take.rules = rules;
+        listening.reins.set(wish);
+        follow(&receive, SAMPLE_RATE, take);
+        hearing.left.try_recv().unwrap()
     }
 
     fn silence(seconds: usize) -> Vec<Block> {
@@ -338,30 +290,29 @@ mod tests {
 
     #[test]
     fn silence_is_nobody_and_a_lost_microphone_is_said() {
-        assert_eq!(followed(GO_ON, silence(1), true), Heard::Nobody);
-        assert_eq!(followed(STOP, silence(0), true), Heard::Nobody);
+        assert_eq!(followed(Wish::GoOn, silence(1), true), Heard::Nobody);
+        assert_eq!(followed(Wish::Stop, silence(0), true), Heard::Nobody);
         let hold = Rules {
             style: Style::Hold,
             ..RULES
         };
         // The key is let go at once, and nobody speaks: it ends long before its time is over.
-        let (send, receive) = sync_channel(BLOCKS);
-        for block in silence(1) {
-            send.try_send(block).unwrap();
-        }
-        let left = follow(&receive, SAMPLE_RATE, hold, &AtomicU8::new(LET_GO)).unwrap();
-        assert!(matches!(left, Left::Sound(samples) if samples.len() < 16_000));
-        assert_eq!(followed(DISCARD, silence(1), true), Heard::Discarded);
+        let left = left_by(hold, Wish::LetGo, silence(1), true);
+        assert!(matches!(left, Left::Sound(samples, _) if samples.len() < 16_000));
+        assert_eq!(followed(Wish::Discard, silence(1), true), Heard::Discarded);
         let lost = vec![Block::Lost("gone".to_owned())];
-        assert_eq!(followed(GO_ON, lost, true), Heard::Failed(LOST.to_owned()));
-        assert_eq!(followed(GO_ON, Vec::new(), false), Heard::Failed(LOST.to_owned()));
+        assert_eq!(followed(Wish::GoOn, lost, true), Heard::Failed(LOST.to_owned()));
+        assert_eq!(
+            followed(Wish::GoOn, Vec::new(), false),
+            Heard::Failed(LOST.to_owned())
+        );
     }
 
     #[test]
     fn a_microphone_without_sound_is_said() {
         let began = Instant::now();
         assert_eq!(
-            followed(GO_ON, Vec::new(), true),
+            followed(Wish::GoOn, Vec::new(), true),
             Heard::Failed(NO_SOUND.to_owned())
         );
         assert!(began.elapsed() >= SILENT);
@@ -383,7 +334,7 @@ mod tests {
             style: Style::Hold,
             ..RULES
         };
-        match followed_by(hold, GO_ON, blocks, true) {
+        match followed_by(hold, Wish::GoOn, blocks, true) {
             Heard::Speech(speech) => assert_eq!(speech.samples.len(), 32_000),
             other => panic!("{other:?}"),
         }

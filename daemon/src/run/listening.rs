@@ -21,6 +21,7 @@ use crate::{
     bus::Client,
     listen::{
         Speech,
+        early::Early,
         endpoint::Style,
         hearing::{Heard, Listening},
     },
@@ -90,6 +91,8 @@ pub(super) struct Open {
     interrupts: Option<u64>,
     /// Whether the person has finished.
     stopped: bool,
+    /// Whether the microphone is closed.
+    closed: bool,
     /// Waits for what comes of it.
     waiting: JoinHandle<()>,
 }
@@ -221,12 +224,26 @@ impl Daemon {
         let running = self.running.as_ref().map(|running| running.number);
         let (listening, opening) = Listening::begin(&self.parts.listen, style);
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-        let events = self.events.clone();
+        let (events, early) = (self.events.clone(), self.parts.listen.early);
+        let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let waiting = tokio::spawn(async move {
             let heard = match opening.await {
                 Ok(hearing) => {
                     let _ = events.send(Event::Opened { number }).await;
-                    hearing.heard().await
+                    // What is told meanwhile may be lost in a rush.
+                    let tell = |told: Early<'_>| {
+                        let _ = events.try_send(match told {
+                            Early::SoFar { transcript, .. } => Event::SoFar {
+                                number,
+                                text: transcript.text.clone(),
+                            },
+                            Early::Closed => Event::Closed { number },
+                        });
+                    };
+                    match early {
+                        true => hearing.recognised(&*stt, &limits, tell).await,
+                        false => hearing.heard().await,
+                    }
                 }
                 Err(heard) => heard,
             };
@@ -244,6 +261,7 @@ impl Daemon {
             question,
             interrupts: running.filter(|_| question.is_none()),
             stopped: false,
+            closed: false,
             waiting,
         });
         self.rest();
@@ -269,6 +287,23 @@ impl Daemon {
         if let Some(running) = self.running.take_if(meant) {
             running.task.abort();
             self.next();
+        }
+    }
+
+    /// Whoever is listened to sees what was understood so far.
+    pub(super) fn so_far(&mut self, number: u64, text: String) {
+        let mut listenings = self.open.iter().chain(&self.closing);
+        if let Some(open) = listenings.find(|open| open.number == number) {
+            self.tell_one(open.client, Happening::Hearing { text });
+        }
+    }
+
+    /// The microphone is closed: from now on the recogniser is what is waited for.
+    pub(super) fn closed(&mut self, number: u64) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.number == number) {
+            open.stopped = true;
+            open.closed = true;
+            self.rest();
         }
     }
 
@@ -454,7 +489,8 @@ impl Daemon {
 
     /// What goes on; that the microphone is open comes before all else.
     pub(super) fn shown(&self) -> State {
-        match self.open {
+        match &self.open {
+            Some(open) if open.closed => State::Transcribing,
             Some(_) => State::Listening,
             None => self.or_muted(*lock(&self.state)),
         }
@@ -479,7 +515,11 @@ impl Open {
 }
 
 async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<Confirmation> {
-    match transcribe(stt, limits, speech).await {
+    let transcript = match &speech.transcript {
+        Some(transcript) => Ok(transcript.clone()),
+        None => transcribe(stt, limits, speech).await,
+    };
+    match transcript {
         Ok(transcript) => answer(&transcript.text),
         Err(error) => {
             tracing::warn!(%error, "an answer was not understood");

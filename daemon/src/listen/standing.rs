@@ -1,0 +1,82 @@
+//! A microphone that stays open, because somebody may say the wake word: what is said into it begins before anybody
+//! knows that it is wanted.
+
+use std::{
+    sync::mpsc::{Sender, channel, sync_channel},
+    thread,
+    time::Instant,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    capture::find,
+    endpoint::Style,
+    hearing::{BLOCKS, Hearing, Held, Listening, NO_ANSWER, OPENING, Settings, sentence, wanted},
+    stream::{LOST, Order, keep_listening},
+};
+
+pub use super::stream::Begins;
+
+/// A microphone that stays open; dropping it closes it, once what is being said is over.
+pub struct Standing {
+    orders: Sender<Order>,
+}
+
+/// Hears all that comes in.
+pub type Spy = Box<dyn FnMut(&[f32]) + Send>;
+
+/// Why a microphone that was to stay open is closed; `None` when that was wanted.
+pub type Ended = Option<String>;
+
+impl Standing {
+    /// Opens it. The future ends when it is closed again, and says why. All its sound, mono at 16 kHz, goes to `spy`, on a
+    /// thread of its own.
+    pub fn open(settings: &Settings, spy: Spy) -> (Standing, impl Future<Output = Ended> + Send + use<>) {
+        let (orders, ordered) = channel();
+        let (open, opened) = oneshot::channel();
+        let (tell, ended) = oneshot::channel::<Ended>();
+        let device = settings.device.clone();
+        // A server that hangs may have kept all the threads that there may be.
+        let started = Held::one().map(|held| {
+            thread::Builder::new()
+                .name("microphone".to_owned())
+                .spawn(move || {
+                    let _held = held;
+                    let (send, blocks) = sync_channel(BLOCKS);
+                    let began = Instant::now();
+                    let microphone = find(&device).and_then(|m| Ok((m.open(send)?, m)));
+                    let (stream, microphone) = match microphone {
+                        Ok(open) => open,
+                        Err(error) => return drop(tell.send(Some(sentence(&error)))),
+                    };
+                    tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone stays open");
+                    let _ = open.send(());
+                    let why = keep_listening(&blocks, microphone.rate(), &ordered, spy);
+                    let _ = tell.send(why.map(str::to_owned));
+                    drop(stream);
+                    tracing::debug!("the microphone is closed");
+                })
+        });
+        let end = async move {
+            match started {
+                None => return Some(NO_ANSWER.to_owned()),
+                Some(Err(error)) => return Some(format!("I cannot listen: {error}.")),
+                Some(Ok(_)) => {}
+            }
+            if tokio::time::timeout(OPENING, opened).await.is_err() {
+                return Some(NO_ANSWER.to_owned());
+            }
+            ended.await.unwrap_or_else(|_| Some(LOST.to_owned()))
+        };
+        (Standing { orders }, end)
+    }
+
+    /// Listens to what is said from there on.
+    pub fn listen(&self, settings: &Settings, style: Style, begins: Begins) -> (Listening, Hearing) {
+        let (listening, take, hearing) = wanted(settings, style);
+        // When it has just been closed, the utterance says so itself.
+        let _ = self.orders.send((take, begins));
+        (listening, hearing)
+    }
+}

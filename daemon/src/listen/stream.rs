@@ -1,0 +1,401 @@
+//! What the thread that has the microphone makes of its sound: utterances, and what was said of them so far. It may be
+//! kept by a sound server that hangs; nobody waits for it.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+    },
+    time::{Duration, Instant},
+};
+
+use models::stt::SAMPLE_RATE;
+use tokio::sync::{oneshot, watch};
+
+use super::{
+    capture::Block,
+    endpoint::{End, Endpointer, Rules},
+    resample::Resampler,
+    vad::{self, FRAME},
+};
+
+/// How long an open microphone may deliver nothing.
+pub(super) const SILENT: Duration = Duration::from_secs(3);
+/// How often a wish is looked for while nothing comes.
+const LOOK: Duration = Duration::from_millis(20);
+/// A sound server delivers in pieces, a quarter of a second on PulseAudio: what was said before the key was let go may
+/// still be on its way. The first piece that arrives so much later ...
+const TAIL: Duration = Duration::from_millis(100);
+/// ... and no later than this, is the last.
+const LONG_TAIL: Duration = Duration::from_millis(500);
+/// So many frames of silence, a tenth of a second, may be the end: it is worth recognising what was said.
+const PAUSE: usize = 6;
+/// So many frames, half a second, are worth recognising anew while somebody speaks on.
+const FURTHER: usize = 31;
+
+pub(super) const NO_SOUND: &str = "The microphone is open but no sound comes from it.";
+pub(super) const LOST: &str = "The microphone went away while I listened.";
+
+/// What the person wants of an utterance that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Wish {
+    GoOn,
+    Stop,
+    Discard,
+    LetGo,
+}
+
+/// How an utterance is steered from elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Reins {
+    wish: AtomicU8,
+    /// The last frame of speech that the pace was chosen for, and the pace, in percent: 0 is none.
+    pace: AtomicU64,
+}
+
+impl Reins {
+    pub(super) fn wish(&self) -> Wish {
+        match self.wish.load(Ordering::Acquire) {
+            1 => Wish::Stop,
+            2 => Wish::Discard,
+            3 => Wish::LetGo,
+            _ => Wish::GoOn,
+        }
+    }
+
+    /// What was stopped or discarded stays so, but that what was stopped may still be discarded.
+    pub(super) fn set(&self, wish: Wish) {
+        let goes_on = |now| match now {
+            now if now == Wish::GoOn as u8 || now == Wish::LetGo as u8 => Some(wish as u8),
+            _ => None,
+        };
+        if wish == Wish::Discard {
+            self.wish.store(wish as u8, Ordering::Release);
+        } else {
+            let _ = self
+                .wish
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, goes_on);
+        }
+    }
+
+    /// After the speech up to this frame, silence has to last so many percent of the usual time.
+    pub(super) fn set_pace(&self, spoken: usize, percent: u8) {
+        self.pace
+            .store((spoken as u64) << 8 | u64::from(percent), Ordering::Release);
+    }
+
+    /// The pace for the silence after this frame.
+    pub(super) fn pace(&self, spoken: usize) -> u32 {
+        let pace = self.pace.load(Ordering::Acquire);
+        match pace & 0xff {
+            percent if percent > 0 && pace >> 8 == spoken as u64 => percent as u32,
+            _ => 100,
+        }
+    }
+}
+
+/// What was said so far.
+#[derive(Debug, Clone)]
+pub(super) struct SoFar {
+    pub(super) samples: Arc<[f32]>,
+    /// The last frame in which somebody spoke. While this is the same, nothing more was said.
+    pub(super) spoken: usize,
+    /// Whether they may have finished.
+    pub(super) pause: bool,
+}
+
+/// What an utterance leaves behind.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// Sound, in which there may be somebody, and the last frame in which there was.
+    Sound(Vec<f32>, usize),
+    /// It was discarded.
+    Nothing,
+    /// It could not be listened; why, as one sentence.
+    Failed(String),
+}
+
+/// An utterance that somebody wants.
+pub(super) struct Take {
+    pub(super) rules: Rules,
+    pub(super) reins: Arc<Reins>,
+    /// Whether it is told what was said so far.
+    pub(super) early: bool,
+    pub(super) so_far: watch::Sender<Option<SoFar>>,
+    pub(super) tell: oneshot::Sender<Left>,
+}
+
+/// An utterance that is being followed.
+struct Following {
+    take: Take,
+    endpointer: Endpointer,
+    ear: vad::Ear,
+    samples: Vec<f32>,
+    end: Option<End>,
+    stopped: Option<Instant>,
+    /// The frame up to which it was last told what was said, and the last frame of speech of that pause.
+    told: usize,
+    paused: Option<usize>,
+}
+
+impl Following {
+    fn new(take: Take) -> Following {
+        Following {
+            endpointer: Endpointer::new(take.rules),
+            ear: vad::Ear::default(),
+            samples: Vec::new(),
+            end: None,
+            stopped: None,
+            told: 0,
+            paused: None,
+            take,
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.take.rules.longest.as_secs() as usize * SAMPLE_RATE as usize
+    }
+
+    /// Takes the next sound.
+    fn hear(&mut self, samples: &[f32]) {
+        self.samples.extend_from_slice(samples);
+        let (endpointer, reins, end) = (&mut self.endpointer, &self.take.reins, &mut self.end);
+        self.ear.hear(samples, |frame| {
+            endpointer.set_pace(reins.pace(endpointer.spoken()));
+            *end = end.or(endpointer.frame(frame));
+        });
+        self.tell_so_far();
+    }
+
+    /// Whether the wish or the sound says that it is over. `fresh` is whether sound has just come.
+    fn over(&mut self, fresh: bool) -> bool {
+        match self.take.reins.wish() {
+            Wish::Discard => return true,
+            Wish::Stop => _ = self.stopped.get_or_insert_with(Instant::now),
+            Wish::LetGo => self.endpointer.let_go(),
+            Wish::GoOn => {}
+        }
+        let tail = self.stopped.map(|stopped| stopped.elapsed());
+        fresh && (self.end.is_some() || self.samples.len() >= self.most() || tail.is_some_and(|t| t > TAIL))
+            || tail.is_some_and(|t| t > LONG_TAIL)
+    }
+
+    /// Copies of what was said are worth something where somebody speaks: when they pause, and now and then before that.
+    fn tell_so_far(&mut self) {
+        if !self.take.early || !self.endpointer.begun() {
+            return;
+        }
+        let (now, spoken) = (self.samples.len() / FRAME, self.endpointer.spoken());
+        let pause = self.endpointer.quiet() >= PAUSE;
+        let wanted = match pause {
+            true => self.paused != Some(spoken),
+            false => now >= self.told + FURTHER,
+        };
+        if !wanted {
+            return;
+        }
+        if pause {
+            self.paused = Some(spoken);
+        }
+        self.told = now;
+        self.take.so_far.send_replace(Some(SoFar {
+            samples: self.samples.as_slice().into(),
+            spoken,
+            pause,
+        }));
+    }
+
+    /// It cannot be listened any more.
+    fn fail(self, why: &str) {
+        let _ = self.take.tell.send(Left::Failed(why.to_owned()));
+    }
+
+    fn finish(mut self) {
+        let left = match self.take.reins.wish() {
+            Wish::Discard => Left::Nothing,
+            _ => {
+                self.samples.truncate(self.most());
+                Left::Sound(self.samples, self.endpointer.spoken())
+            }
+        };
+        let _ = self.take.tell.send(left);
+    }
+}
+
+/// The sound of an open microphone, at 16 kHz.
+struct Sounds<'a> {
+    blocks: &'a Receiver<Block>,
+    resampler: Resampler,
+    /// When sound last came.
+    last: Instant,
+    /// What came last.
+    fresh: Vec<f32>,
+}
+
+impl<'a> Sounds<'a> {
+    fn new(blocks: &'a Receiver<Block>, rate: u32) -> Result<Sounds<'a>, &'static str> {
+        Ok(Sounds {
+            blocks,
+            resampler: Resampler::new(rate).map_err(|error| broken(&error))?,
+            last: Instant::now(),
+            fresh: Vec::new(),
+        })
+    }
+
+    /// Waits a moment for sound. Whether some came, or why none will come any more.
+    fn wait(&mut self) -> Result<bool, &'static str> {
+        self.fresh.clear();
+        match self.blocks.recv_timeout(LOOK) {
+            Ok(Block::Sound(sound)) => {
+                if !sound.is_empty() {
+                    self.last = Instant::now();
+                }
+                self.resampler
+                    .push(&sound, &mut self.fresh)
+                    .map_err(|error| broken(&error))?;
+                return Ok(true);
+            }
+            Ok(Block::Lost(why)) => {
+                tracing::warn!(why, "the microphone went away");
+                return Err(LOST);
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(LOST),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        match self.last.elapsed() > SILENT {
+            true => Err(NO_SOUND),
+            false => Ok(false),
+        }
+    }
+}
+
+fn broken(error: &anyhow::Error) -> &'static str {
+    tracing::warn!(%error, "listening failed");
+    LOST
+}
+
+/// Listens to an open microphone until the utterance is over; what it leaves is told.
+pub(super) fn follow(blocks: &Receiver<Block>, rate: u32, take: Take) {
+    let mut following = Following::new(take);
+    let mut sounds = match Sounds::new(blocks, rate) {
+        Ok(sounds) => sounds,
+        Err(why) => return following.fail(why),
+    };
+    while !following.over(false) {
+        match sounds.wait() {
+            Ok(true) => {
+                following.hear(&sounds.fresh);
+                if following.over(true) {
+                    break;
+                }
+            }
+            Ok(false) => {}
+            Err(why) => return following.fail(why),
+        }
+    }
+    sounds.fresh.clear();
+    match sounds.resampler.finish(&mut sounds.fresh) {
+        Ok(()) => following.samples.extend_from_slice(&sounds.fresh),
+        Err(error) => tracing::debug!(%error, "the last milliseconds are lost"),
+    }
+    following.finish();
+}
+
+/// An utterance that is wanted of a microphone that is open anyway, and where it begins.
+pub(super) type Order = (Take, Begins);
+
+/// Where an utterance begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// A moment ago: who presses a key or answers may have begun to speak.
+    Now,
+    /// At this sample since the microphone opened, as far as that is still kept.
+    Sample(u64),
+}
+
+/// What is kept of an open microphone, samples: 8 s, for an utterance whose beginning is recognised late.
+const KEPT: usize = 8 * SAMPLE_RATE as usize;
+/// What an utterance has before the moment that it was wanted, samples: half a second, so that its first sound is there.
+const PRE_ROLL: usize = SAMPLE_RATE as usize / 2;
+
+/// Listens to an open microphone for as long as somebody can send orders: all sound goes to `spy`, and the utterances that
+/// are ordered are followed, one at a time. Why it ended, when that was not wanted.
+pub(super) fn keep_listening(
+    blocks: &Receiver<Block>,
+    rate: u32,
+    orders: &Receiver<Order>,
+    mut spy: impl FnMut(&[f32]),
+) -> Option<&'static str> {
+    let mut sounds = match Sounds::new(blocks, rate) {
+        Ok(sounds) => sounds,
+        Err(why) => return Some(why),
+    };
+    let mut ring = Ring::default();
+    let mut following: Option<Following> = None;
+    loop {
+        match orders.try_recv() {
+            Ok((take, from)) => {
+                // Whoever wants another one does not want this one any more, unless it is over anyway.
+                if let Some(before) = following.take() {
+                    before.finish();
+                }
+                let mut begun = Following::new(take);
+                begun.hear(&ring.since(from));
+                following = Some(begun);
+            }
+            Err(TryRecvError::Empty) => {}
+            // What is being said is still followed to its end.
+            Err(TryRecvError::Disconnected) if following.is_some() => {}
+            Err(TryRecvError::Disconnected) => return None,
+        }
+        let fresh = match sounds.wait() {
+            Ok(fresh) => fresh,
+            Err(why) => {
+                if let Some(following) = following {
+                    following.fail(why);
+                }
+                return Some(why);
+            }
+        };
+        ring.push(&sounds.fresh);
+        spy(&sounds.fresh);
+        if let Some(mut now) = following.take() {
+            now.hear(&sounds.fresh);
+            match now.over(fresh) {
+                true => now.finish(),
+                false => following = Some(now),
+            }
+        }
+    }
+}
+
+/// The last seconds of an open microphone.
+#[derive(Default)]
+struct Ring {
+    samples: VecDeque<f32>,
+    /// Samples since the microphone opened.
+    total: u64,
+}
+
+impl Ring {
+    fn push(&mut self, samples: &[f32]) {
+        self.total += samples.len() as u64;
+        let surplus = (self.samples.len() + samples.len()).saturating_sub(KEPT);
+        self.samples.drain(..surplus.min(self.samples.len()));
+        self.samples
+            .extend(&samples[samples.len().saturating_sub(KEPT)..]);
+    }
+
+    /// What is kept since then.
+    fn since(&self, from: Begins) -> Vec<f32> {
+        let wanted = match from {
+            Begins::Now => PRE_ROLL,
+            Begins::Sample(at) => usize::try_from(self.total.saturating_sub(at)).unwrap_or(usize::MAX),
+        };
+        let skipped = self.samples.len().saturating_sub(wanted);
+        self.samples.range(skipped..).copied().collect()
+    }
+}
