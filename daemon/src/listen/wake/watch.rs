@@ -1,0 +1,376 @@
+//! Which stretches of what the microphone delivers may begin with a wake phrase: speech that begins after a pause.
+//!
+//! Pure and bounded: samples go in, at any hour of the day and in blocks of any size, and now and then a clip of two or
+//! three seconds comes out. Nothing older than the ring is kept anywhere.
+
+use std::{collections::VecDeque, time::Duration};
+
+use models::stt::SAMPLE_RATE;
+
+use crate::listen::vad::{Ear, FRAME, LEAST, LEAST_CLEAR, Sound, WINDOW};
+
+/// What is kept before the first sound of speech, samples: half a second, so that a soft first sound is in the clip.
+pub const PRE_ROLL: usize = SAMPLE_RATE as usize / 2;
+/// A clip ends so many frames after speech began, 1.8 s, when nobody pauses before: a phrase of a few words is over by
+/// then, and what follows helps the recogniser.
+const LOOK: u64 = 112;
+/// A pause of so many frames, 0.3 s, ends a stretch of speech.
+const PAUSE: u64 = 19;
+/// Of so many frames, an eighth of a second ...
+const RECENT: usize = 8;
+/// ... so many must be speech for it to go on: single hits in noise do not.
+const ENOUGH: usize = 4;
+/// What the ring holds, samples: 6 s in whole frames, which is a clip and the longest time that it may have to wait.
+pub const KEPT: usize = 375 * FRAME;
+/// Clips that may come out at once ...
+const BURST: f64 = 6.0;
+/// ... and one more each time so many frames went by, 3 s: who talks all day, or lets a radio do it, costs no more than
+/// twenty recognitions a minute.
+const EVERY: f64 = 187.5;
+
+/// Speech that begins after a pause: the first seconds of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Where the clip begins, samples since the watch began.
+    pub at: u64,
+    /// Where speech begins in it, samples from the beginning of the clip.
+    pub onset: usize,
+    /// Mono, 16 kHz, -1 to 1.
+    pub samples: Vec<f32>,
+}
+
+impl Candidate {
+    /// Where the clip ends, samples since the watch began.
+    pub fn end(&self) -> u64 {
+        self.at + self.samples.len() as u64
+    }
+}
+
+/// Listens for speech that begins after a pause.
+pub struct Watch {
+    ear: Ear,
+    /// What does not fill a frame yet.
+    rest: Vec<f32>,
+    /// The last seconds.
+    ring: VecDeque<f32>,
+    /// Frames so far.
+    frames: u64,
+    /// What the last frames sounded like.
+    window: VecDeque<Sound>,
+    /// The last frame in which somebody still spoke.
+    last: u64,
+    /// Since which frame somebody speaks, if anybody does.
+    since: Option<u64>,
+    /// A clip that is not complete yet.
+    begun: Option<Span>,
+    /// One that waits until it may come out.
+    waits: Option<Span>,
+    /// How many may come out now.
+    allowed: f64,
+    /// Until this frame nothing comes out.
+    deaf: u64,
+    /// Clips that were not looked at because there were too many.
+    dropped: u64,
+}
+
+/// Frames of a clip.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    from: u64,
+    onset: u64,
+    to: u64,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch {
+            ear: Ear::lasting(),
+            rest: Vec::with_capacity(FRAME),
+            ring: VecDeque::with_capacity(KEPT + FRAME),
+            frames: 0,
+            window: VecDeque::with_capacity(WINDOW),
+            last: 0,
+            since: None,
+            begun: None,
+            waits: None,
+            allowed: BURST,
+            deaf: 0,
+            dropped: 0,
+        }
+    }
+}
+
+impl Watch {
+    /// Takes the next samples (mono, 16 kHz, -1 to 1) and hands out each clip that may begin with a phrase.
+    pub fn hear(&mut self, mut samples: &[f32], mut candidate: impl FnMut(Candidate)) {
+        while self.rest.len() + samples.len() >= FRAME {
+            let (now, later) = samples.split_at(FRAME - self.rest.len());
+            self.rest.extend_from_slice(now);
+            samples = later;
+            self.ring.extend(&self.rest);
+            let surplus = self.ring.len().saturating_sub(KEPT);
+            self.ring.drain(..surplus);
+            let mut sound = Sound::Silence;
+            self.ear.hear(&self.rest, |heard| sound = heard);
+            self.rest.clear();
+            if let Some(clip) = self.frame(sound) {
+                candidate(clip);
+            }
+        }
+        self.rest.extend_from_slice(samples);
+    }
+
+    /// In the last clip nobody said a word: what sounded like speech was noise, and whoever speaks now has just begun.
+    pub fn was_noise(&mut self) {
+        self.since = None;
+    }
+
+    /// A phrase was heard: for so long nothing is looked for, because it may be said twice, and what follows is the
+    /// request.
+    pub fn pause(&mut self, time: Duration) {
+        let frames = (time.as_secs_f64() * f64::from(SAMPLE_RATE) / FRAME as f64).ceil();
+        self.deaf = self.frames.saturating_add(frames as u64);
+        (self.begun, self.waits) = (None, None);
+    }
+
+    /// What was heard from this sample on, and where it begins: only the last seconds are still there. With it a request
+    /// that was begun in one breath with the phrase is heard whole.
+    pub fn heard_since(&self, at: u64) -> (u64, Vec<f32>) {
+        let heard = self.frames * FRAME as u64;
+        let oldest = heard - self.ring.len() as u64;
+        let from = at.clamp(oldest, heard);
+        let kept = self.ring.range((from - oldest) as usize..).chain(&self.rest);
+        (from, kept.copied().collect())
+    }
+
+    /// Clips that were not looked at because there were too many.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The next frame, whose samples are in the ring already.
+    fn frame(&mut self, sound: Sound) -> Option<Candidate> {
+        self.frames += 1;
+        self.allowed = (self.allowed + 1.0 / EVERY).min(BURST);
+        if self.window.len() == WINDOW {
+            self.window.pop_front();
+        }
+        self.window.push_back(sound);
+        if self.at_least(Sound::Speech, RECENT) >= ENOUGH {
+            self.last = self.frames;
+        }
+        match self.since {
+            None if self.begins() => {
+                let first = self.window.iter().position(|s| *s >= Sound::Speech);
+                let onset = self.frames - (self.window.len() - first.unwrap_or(0)) as u64;
+                self.since = Some(onset);
+                self.begun = Some(Span {
+                    from: onset.saturating_sub((PRE_ROLL / FRAME) as u64),
+                    onset,
+                    to: onset + LOOK,
+                });
+            }
+            Some(_) if self.frames - self.last >= PAUSE => {
+                self.since = None;
+                // What was said before the pause does not make the next sound speech.
+                self.window.clear();
+                if let Some(span) = &mut self.begun {
+                    span.to = self.frames;
+                }
+            }
+            _ => {}
+        }
+        if let Some(span) = self.begun.take_if(|span| self.frames >= span.to)
+            && self.frames >= self.deaf
+        {
+            // The newest counts: what was said before it is no longer new.
+            self.dropped += u64::from(self.waits.is_some());
+            self.waits = Some(span);
+        }
+        self.out()
+    }
+
+    /// The clip that waits, if it may come out.
+    fn out(&mut self) -> Option<Candidate> {
+        let oldest = self.frames - (self.ring.len() / FRAME) as u64;
+        if self.waits.take_if(|span| span.from < oldest).is_some() {
+            self.dropped += 1;
+        }
+        let span = self.waits.filter(|_| self.allowed >= 1.0)?;
+        self.waits = None;
+        self.allowed -= 1.0;
+        let at = |frame: u64| (frame - oldest) as usize * FRAME;
+        Some(Candidate {
+            at: span.from * FRAME as u64,
+            onset: (span.onset - span.from) as usize * FRAME,
+            samples: self.ring.range(at(span.from)..at(span.to)).copied().collect(),
+        })
+    }
+
+    /// Whether somebody speaks: the same that makes a whole recording speech.
+    fn begins(&self) -> bool {
+        self.at_least(Sound::Speech, WINDOW) >= LEAST && self.at_least(Sound::Clear, WINDOW) >= LEAST_CLEAR
+    }
+
+    /// How many of the last `count` frames are at least this.
+    fn at_least(&self, sound: Sound, count: usize) -> usize {
+        self.window
+            .iter()
+            .rev()
+            .take(count)
+            .filter(|s| **s >= sound)
+            .count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f32::consts::TAU;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::listen::{recordings, wav, wavs};
+
+    /// What comes out when it is heard in blocks of these lengths, over and over.
+    fn heard(watch: &mut Watch, samples: &[f32], blocks: &[usize]) -> Vec<Candidate> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        for block in blocks.iter().cycle() {
+            let end = samples.len().min(at + block);
+            watch.hear(&samples[at..end], |clip| found.push(clip));
+            at = end;
+            if at == samples.len() {
+                return found;
+            }
+        }
+        found
+    }
+
+    /// Somebody says a word, with silence around it.
+    fn word() -> Option<Vec<f32>> {
+        let folder = recordings()?.join("wake").join("jarvis");
+        let mut samples = vec![0.0; 16_000];
+        samples.extend(wav::read(&wavs(&folder)[0]).unwrap());
+        samples.extend([0.0; 16_000]);
+        Some(samples)
+    }
+
+    #[test]
+    fn a_word_after_silence_comes_out_once_and_whole() {
+        let Some(word) = word() else { return };
+        let found = heard(&mut Watch::default(), &word, &[word.len()]);
+        assert_eq!(found.len(), 1);
+        let clip = &found[0];
+        let speech = crate::listen::vad::speech(&word).unwrap();
+        // `speech` leaves 300 ms of room before it.
+        let first = speech.start as u64 + 4800;
+        assert!(
+            clip.at + 4800 <= first && clip.end() > first + 4800,
+            "{} {first}",
+            clip.at
+        );
+        assert_eq!(clip.samples, word[clip.at as usize..clip.end() as usize]);
+        assert!(clip.onset <= PRE_ROLL && clip.samples.len() < 3 * 16_000);
+    }
+
+    #[test]
+    fn after_a_phrase_nothing_comes_out_for_a_while_and_what_follows_is_there() {
+        let Some(word) = word() else { return };
+        let mut watch = Watch::default();
+        let first = heard(&mut watch, &word, &[1000]).remove(0);
+        watch.pause(Duration::from_secs(60));
+        assert_eq!(heard(&mut watch, &word, &[1000]), []);
+        let (at, kept) = watch.heard_since(first.at);
+        assert_eq!(at + kept.len() as u64, 2 * word.len() as u64);
+        assert!(kept.ends_with(&word) || word.ends_with(&kept));
+        assert_eq!(watch.heard_since(u64::MAX).1.len(), watch.rest.len());
+        let mut again = Watch::default();
+        assert_eq!(heard(&mut again, &word, &[1000]).len(), 1);
+        assert_eq!(heard(&mut again, &word, &[1000]).len(), 1);
+    }
+
+    #[test]
+    fn who_talks_all_the_time_is_looked_at_a_bounded_number_of_times() {
+        // Two words a second for ten minutes, as far as the detector goes.
+        let mut watch = Watch::default();
+        let mut found = 0;
+        let minutes = 10;
+        for frame in 0..minutes * 60 * 1000 / 16 {
+            watch.ring.extend([0.1; FRAME]);
+            let surplus = watch.ring.len().saturating_sub(KEPT);
+            watch.ring.drain(..surplus);
+            let sound = if frame % 45 < 24 {
+                Sound::Clear
+            } else {
+                Sound::Silence
+            };
+            found += usize::from(watch.frame(sound).is_some());
+        }
+        println!("{found} clips of {minutes} minutes, {} dropped", watch.dropped());
+        assert!(
+            found <= minutes * 20 + BURST as usize + 1 && found >= minutes * 19,
+            "{found}"
+        );
+        assert!(watch.dropped() > 500);
+    }
+
+    #[test]
+    fn ten_hours_of_sound_leave_only_the_last_seconds() {
+        let mut watch = Watch::default();
+        // Every sample of ten hours, in blocks as a server that was asleep might send them; the detector is what takes
+        // time, and its state does not grow, so most of it goes past it.
+        let tone: Vec<f32> = (0..16_000)
+            .map(|n| (n as f32 / 16_000.0 * 220.0 * TAU).sin() * 0.3)
+            .collect();
+        for _ in 0..60 {
+            watch.hear(&tone, |_| {});
+        }
+        for _ in 0..10 * 3600 * 16_000 / FRAME {
+            watch.ring.extend(&tone[..FRAME]);
+            let surplus = watch.ring.len().saturating_sub(KEPT);
+            watch.ring.drain(..surplus);
+            watch.frame(Sound::Clear);
+        }
+        assert_eq!(watch.ring.len(), KEPT);
+        assert!(watch.ring.capacity() <= 2 * (KEPT + FRAME) && watch.window.len() <= WINDOW);
+        assert_eq!(watch.heard_since(0).1.len(), KEPT);
+    }
+
+    #[test]
+    fn noise_in_which_nobody_said_a_word_does_not_hide_who_speaks_next() {
+        let mut watch = Watch::default();
+        let frames = |watch: &mut Watch, sound, n: usize| {
+            let mut found = Vec::new();
+            for _ in 0..n {
+                watch.ring.extend([0.1; FRAME]);
+                found.extend(watch.frame(sound));
+            }
+            found
+        };
+        assert_eq!(frames(&mut watch, Sound::Clear, 300).len(), 1);
+        assert_eq!(frames(&mut watch, Sound::Clear, 300).len(), 0);
+        watch.was_noise();
+        assert_eq!(frames(&mut watch, Sound::Clear, 300).len(), 1);
+    }
+
+    #[test]
+    fn silence_and_noise_are_nobody() {
+        let mut watch = Watch::default();
+        assert_eq!(heard(&mut watch, &vec![0.0; 160_000], &[1600]), []);
+        let Some(folder) = recordings() else { return };
+        let noise = wav::read(&folder.join("kitchen-noise.wav")).unwrap();
+        let clips = heard(&mut watch, &noise, &[1600]).len();
+        println!("{clips} clips of {} s of kitchen noise", noise.len() / 16_000);
+        assert!(clips <= 4);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+        #[test]
+        fn blocks_of_any_size_give_the_same(blocks in prop::collection::vec(1usize..5000, 1..20)) {
+            let Some(word) = word() else { return Ok(()) };
+            let whole = heard(&mut Watch::default(), &word, &[word.len()]);
+            prop_assert_eq!(heard(&mut Watch::default(), &word, &blocks), whole);
+        }
+    }
+}
