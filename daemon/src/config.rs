@@ -221,6 +221,9 @@ section! {
         /// For how many seconds Tiro is not woken again.
         #[schemars(range(min = 0.0, max = 60.0))]
         refractory_seconds: f64 = 2.0,
+        /// How many seconds you may go on without them when Tiro has answered you; 0 is never.
+        #[schemars(range(min = 0, max = 60))]
+        follow_up_seconds: u32 = 6,
     }
 }
 

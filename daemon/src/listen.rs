@@ -12,7 +12,7 @@ pub mod wake;
 pub mod wav;
 pub mod resample;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use models::stt::Transcript;
@@ -33,6 +33,8 @@ pub struct Speech {
     pub samples: Vec<f32>,
     /// What was said, where it was recognised while the person still spoke.
     pub transcript: Option<Transcript>,
+    /// The phrases of which one comes first, where it was not recognised yet.
+    pub after: Option<Arc<wake::Phrases>>,
 }
 
 impl Utterance {
@@ -47,6 +49,7 @@ impl Utterance {
         Ok(Utterance::Speech(Speech {
             samples,
             transcript: None,
+            after: None,
         }))
     }
 }

@@ -247,7 +247,7 @@ async fn line() -> rustix::io::Result<String> {
 }
 
 /// The words of a line in lower case, without signs.
-fn plain_words(line: &str) -> String {
+pub fn plain_words(line: &str) -> String {
     let letter = |c: char| c.is_alphanumeric() || c == '\'' || c == '\u{2019}';
     let words: Vec<String> = line
         .split(|c| !letter(c))

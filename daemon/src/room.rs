@@ -29,7 +29,9 @@ use crate::{
     },
     listen::{Speech, hearing},
     report::Report,
-    ring, shelf,
+    ring,
+    run::WakeSettings,
+    shelf,
     trace::Trace,
 };
 use accounts::{Sizes, Spending};
@@ -78,6 +80,8 @@ pub struct Parts {
     pub ring: ring::Settings,
     /// How it listens.
     pub listen: hearing::Settings,
+    /// What wakes it, where the person wants that.
+    pub wake: Option<WakeSettings>,
     /// The desktop that tools act on.
     pub desk: Desk,
     /// What tools reach beyond the folders.

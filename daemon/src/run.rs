@@ -6,6 +6,7 @@ mod listening;
 mod look;
 mod mute;
 mod notices;
+mod waking;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -31,6 +32,8 @@ use tokio::{
     task::JoinHandle,
 };
 use tools::discover::Index;
+pub use waking::Settings as WakeSettings;
+use waking::{HandsFree, Waking, Woken};
 
 use crate::{
     act::{Writing, finish_writes},
@@ -97,6 +100,19 @@ pub enum Event {
         /// Which.
         number: u64,
     },
+    /// The microphone has to be open for the wake word, unless it is.
+    StayAwake,
+    /// It is, and sound comes from it.
+    Awake(u64),
+    /// It is not any more.
+    Deaf {
+        /// Which.
+        number: u64,
+        /// Why, as a sentence.
+        why: String,
+    },
+    /// Somebody said the wake word.
+    Woken(Woken),
     /// A listening came to its end.
     Listened {
         /// Which.
@@ -216,6 +232,13 @@ pub struct Daemon {
     open: Option<listening::Open>,
     /// Listenings that were stopped and whose place another one took; their last words are on their way.
     closing: Vec<listening::Open>,
+    /// The microphone that stays open for the wake word, and how many there were.
+    waking: Option<Waking>,
+    wakings: u64,
+    /// How often it went away at once.
+    deafness: u32,
+    /// Whether the person talks without a key.
+    hands_free: HandsFree,
     /// When a key last toggled it.
     toggled: Option<Instant>,
     /// Whether it is kept closed.
@@ -295,6 +318,10 @@ impl Daemon {
             running: None,
             open: None,
             closing: Vec::new(),
+            waking: None,
+            wakings: 0,
+            deafness: 0,
+            hands_free: HandsFree::default(),
             toggled: None,
             mute,
             hushed: None,
@@ -329,10 +356,12 @@ impl Daemon {
     /// Runs until `Event::Stop` or until nobody can send events any more. A write that has begun is finished first.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Event>) {
         self.prepare();
+        self.stay_awake();
         // By the clock of the daemon, whatever moment a turn pretends.
         let ringing = ring::run(self.parts.clone(), Arc::clone(&self.index), self.events.clone());
         let ringing = tokio::spawn(ringing);
         loop {
+            self.listen_on();
             self.show();
             match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
@@ -349,6 +378,10 @@ impl Daemon {
                 Event::Opened { number } => self.opened(number),
                 Event::SoFar { number, text } => self.so_far(number, text),
                 Event::Closed { number } => self.closed(number),
+                Event::StayAwake => self.stay_awake(),
+                Event::Awake(number) => self.awake(number),
+                Event::Deaf { number, why } => self.deaf(number, why),
+                Event::Woken(woken) => self.woken(&woken),
                 Event::Listened { number, heard } => self.listened(number, heard),
                 Event::Answered {
                     client,
@@ -375,6 +408,7 @@ impl Daemon {
         // Whoever asks from now on hears that the daemon is stopping.
         drop(inbox);
         self.open = None;
+        self.waking = None;
         self.closing.clear();
         self.waiting.clear();
         let turn = self.running.take().map(|running| running.task);
@@ -504,6 +538,7 @@ impl Daemon {
             return;
         }
         self.turns += 1;
+        self.may_go_on();
         self.keep_answer(&report.reply);
         self.tokens.prompt += report.tokens.prompt;
         self.tokens.cached += report.tokens.cached;

@@ -89,10 +89,13 @@ async fn hear(
         state: State::Transcribing,
     });
     let started = Instant::now();
-    let transcript = match &speech.transcript {
+    let mut transcript = match &speech.transcript {
         Some(transcript) => transcript.clone(),
         None => room.transcribe(&speech).await?,
     };
+    if let Some(phrases) = &speech.after {
+        transcript.text = phrases.strip(&transcript.text).to_owned();
+    }
     report.ms.stt = started.elapsed().as_secs_f32() * 1e3;
     report.say.clone_from(&transcript.text);
     let (text, seconds) = (transcript.text.clone(), speech.seconds());

@@ -70,6 +70,7 @@ impl Home {
                 ..daemon::ring::Settings::default()
             },
             // The scripted recogniser has one answer for each utterance; `early` has tests of its own.
+            wake: None,
             listen: daemon::listen::hearing::Settings {
                 early: false,
                 ..Default::default()

@@ -189,6 +189,7 @@ impl App {
                 speaker: None,
             },
             listen: config.listen.settings(),
+            wake: config.wake.settings(),
             desk: Desk::here(),
             reach: config.reach(),
             journal: self.journal(),

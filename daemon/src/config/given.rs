@@ -1,7 +1,11 @@
 //! What the rest of Tiro takes from the config: folders, rules and settings, made of the keys.
 
-use super::{Calendar, Config, Day, Folder, Listen, MailAccount, RulePhase, RuleWhen, ToolRule, Tools};
-use crate::{agent::rules, listen::hearing};
+use super::{Calendar, Config, Day, Folder, Listen, MailAccount, RulePhase, RuleWhen, ToolRule, Tools, Wake};
+use crate::{
+    agent::rules,
+    listen::{hearing, wake::Phrases},
+    run::WakeSettings,
+};
 
 impl Config {
     /// What the tools work on: the folders that the config names, else those of `paths`.
@@ -96,6 +100,18 @@ impl Listen {
             longest: Duration::from_secs(self.max_seconds.into()),
             early: self.early,
         }
+    }
+}
+
+impl Wake {
+    /// What wakes Tiro, if anything does.
+    pub fn settings(&self) -> Option<WakeSettings> {
+        use std::time::Duration;
+        self.enabled.then(|| WakeSettings {
+            phrases: Phrases::new(self.phrases.clone(), self.sensitivity as f32).into(),
+            refractory: Duration::from_secs_f64(self.refractory_seconds),
+            follow_up: Duration::from_secs(self.follow_up_seconds.into()),
+        })
     }
 }
 

@@ -144,6 +144,7 @@ impl<'a> Work<'a> {
             let speech = Speech {
                 samples: so_far.samples.to_vec(),
                 transcript: None,
+                after: None,
             };
             transcribe(stt, limits, &speech).await
         });

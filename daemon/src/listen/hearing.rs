@@ -229,6 +229,7 @@ pub(super) async fn judge(left: Left) -> Heard {
         Some(_) => Heard::Speech(Speech {
             samples,
             transcript: None,
+            after: None,
         }),
         None => Heard::Nobody,
     });

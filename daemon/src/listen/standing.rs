@@ -72,11 +72,10 @@ impl Standing {
         (Standing { orders }, end)
     }
 
-    /// Listens to what is said from there on.
-    pub fn listen(&self, settings: &Settings, style: Style, begins: Begins) -> (Listening, Hearing) {
+    /// Listens to what is said from there on; `None` when it is closed already.
+    pub fn listen(&self, settings: &Settings, style: Style, begins: Begins) -> Option<(Listening, Hearing)> {
         let (listening, take, hearing) = wanted(settings, style);
-        // When it has just been closed, the utterance says so itself.
-        let _ = self.orders.send((take, begins));
-        (listening, hearing)
+        self.orders.send((take, begins)).ok()?;
+        Some((listening, hearing))
     }
 }

@@ -133,6 +133,8 @@ struct Following {
     take: Take,
     endpointer: Endpointer,
     ear: vad::Ear,
+    /// Samples that are still to be left out.
+    skip: usize,
     samples: Vec<f32>,
     end: Option<End>,
     stopped: Option<Instant>,
@@ -146,6 +148,7 @@ impl Following {
         Following {
             endpointer: Endpointer::new(take.rules),
             ear: vad::Ear::default(),
+            skip: 0,
             samples: Vec::new(),
             end: None,
             stopped: None,
@@ -161,6 +164,9 @@ impl Following {
 
     /// Takes the next sound.
     fn hear(&mut self, samples: &[f32]) {
+        let skipped = self.skip.min(samples.len());
+        self.skip -= skipped;
+        let samples = &samples[skipped..];
         self.samples.extend_from_slice(samples);
         let (endpointer, reins, end) = (&mut self.endpointer, &self.take.reins, &mut self.end);
         self.ear.hear(samples, |frame| {
@@ -314,6 +320,8 @@ pub enum Begins {
     Now,
     /// At this sample since the microphone opened, as far as that is still kept.
     Sample(u64),
+    /// After so much more sound: what comes before that is none of the person's.
+    In(Duration),
 }
 
 /// What is kept of an open microphone, samples: 8 s, for an utterance whose beginning is recognised late.
@@ -344,6 +352,9 @@ pub(super) fn keep_listening(
                 }
                 let mut begun = Following::new(take);
                 begun.hear(&ring.since(from));
+                if let Begins::In(time) = from {
+                    begun.skip = (time.as_secs_f64() * f64::from(SAMPLE_RATE)) as usize;
+                }
                 following = Some(begun);
             }
             Err(TryRecvError::Empty) => {}
@@ -393,6 +404,7 @@ impl Ring {
     fn since(&self, from: Begins) -> Vec<f32> {
         let wanted = match from {
             Begins::Now => PRE_ROLL,
+            Begins::In(_) => 0,
             Begins::Sample(at) => usize::try_from(self.total.saturating_sub(at)).unwrap_or(usize::MAX),
         };
         let skipped = self.samples.len().saturating_sub(wanted);

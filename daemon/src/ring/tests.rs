@@ -32,6 +32,7 @@ impl Bench {
                 bus: Some("unix:path=/nowhere/at/all".to_owned()),
                 ..Settings::default()
             },
+            wake: None,
             listen: crate::listen::hearing::Settings::default(),
             reach: tools::Reach::default(),
             settings: crate::agent::Settings::default(),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum;
+use futures_util::FutureExt as _;
 use models::stt::Stt;
 use prompts::words;
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -24,8 +25,9 @@ use crate::{
         early::Early,
         endpoint::Style,
         hearing::{Heard, Listening},
+        standing::Begins,
     },
-    reply::{Confirmation, Happening, State, answer},
+    reply::{Confirmation, Happening, State, answer, plain_words},
     room::{Limits, transcribe},
 };
 
@@ -77,9 +79,23 @@ pub struct Push {
     pub tell: oneshot::Sender<State>,
 }
 
+/// How it came that somebody is listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// They pressed a key, or somebody did for them.
+    Key,
+    /// They said the phrase, and went on: it is part of what is heard.
+    Woken(Begins),
+    /// They said the phrase and paused, or were asked something.
+    After(Begins),
+    /// They were answered, and may go on for so long.
+    FollowUp(Begins, Duration),
+}
+
 /// A microphone that is open, or about to be, or has just been.
 pub(super) struct Open {
     number: u64,
+    way: Way,
     listening: Listening,
     client: u64,
     connection: Option<Client>,
@@ -93,6 +109,8 @@ pub(super) struct Open {
     stopped: bool,
     /// Whether the microphone is closed.
     closed: bool,
+    /// Whether it stopped what Tiro said or did.
+    interrupted: bool,
     /// Waits for what comes of it.
     waiting: JoinHandle<()>,
 }
@@ -131,7 +149,37 @@ const BOUNCE: Duration = Duration::from_millis(750);
 const TAP: Duration = Duration::from_millis(400);
 
 /// Nobody waits for what was said, but the desktop.
-const NOBODY: u64 = 0;
+pub(super) const NOBODY: u64 = 0;
+
+/// Whoever says one of these wants nothing after all ...
+const NEVER_MIND: &[&str] = &[
+    "never mind",
+    "nevermind",
+    "forget it",
+    "forget about it",
+    "cancel",
+    "nothing",
+    "it's nothing",
+    "not you",
+    "i didn't mean you",
+];
+/// ... and so does who says one of these when Tiro was speaking or at work: it has stopped.
+const ENOUGH: &[&str] = &[
+    "stop",
+    "stop it",
+    "stop that",
+    "stop talking",
+    "quiet",
+    "be quiet",
+    "shut up",
+    "enough",
+    "that's enough",
+    "that will do",
+    "okay",
+    "ok",
+    "thanks",
+    "thank you",
+];
 
 /// Neither yes nor no.
 const UNCLEAR: &str = "Please answer yes or no.";
@@ -159,8 +207,8 @@ impl Daemon {
             (Action::Toggle, None) if again => self.shown(),
             (Action::Stop, Some(open)) => open.stop(),
             (Action::Toggle, Some(open)) if !open.stopped => open.stop(),
-            (Action::Start, _) => self.open(Style::Hold, push.client, push.connection),
-            (Action::Toggle, _) => self.open(Style::Tap, push.client, push.connection),
+            (Action::Start, _) => self.open_by_hand(Style::Hold, push.client, push.connection),
+            (Action::Toggle, _) => self.open_by_hand(Style::Tap, push.client, push.connection),
             (Action::Stop, None) => self.shown(),
             (Action::Cancel, _) => {
                 if !self.close() {
@@ -177,6 +225,10 @@ impl Daemon {
     /// hears it.
     fn mute(&mut self, muted: bool) -> State {
         let new = self.mute.set(muted);
+        match muted {
+            true => self.sleep(),
+            false => self.stay_awake(),
+        }
         if !(muted && self.close()) && new {
             self.rest();
         }
@@ -188,7 +240,7 @@ impl Daemon {
         match &mut self.open {
             Some(open) if !open.stopped => _ = open.stop(),
             _ => {
-                self.open(Style::Hold, NOBODY, None);
+                self.open_by_hand(Style::Hold, NOBODY, None);
                 self.held = self.open.as_ref().map(|open| open.number);
             }
         }
@@ -205,9 +257,14 @@ impl Daemon {
         }
     }
 
-    /// Opens the microphone, unless it is muted: nothing else does. Whoever speaks while a turn runs interrupts it, unless it
-    /// waits for their answer.
-    fn open(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
+    fn open_by_hand(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
+        self.by_hand();
+        self.open(style, Way::Key, client, connection)
+    }
+
+    /// Opens the microphone, unless it is muted, or listens to the one that is open for the wake word: nothing else does.
+    /// Whoever speaks while a turn runs interrupts it, unless it waits for their answer.
+    pub(super) fn open(&mut self, style: Style, way: Way, client: u64, connection: Option<Client>) -> State {
         if self.mute.is() {
             // A key that is held is told once.
             let again = self.hushed.replace(Instant::now());
@@ -216,13 +273,29 @@ impl Daemon {
             }
             return State::Muted;
         }
+        let hushed = false;
         let question = self
             .running
             .as_ref()
             .filter(|running| running.at_desktop)
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         let running = self.running.as_ref().map(|running| running.number);
-        let (listening, opening) = Listening::begin(&self.parts.listen, style);
+        let mut settings = self.parts.listen.clone();
+        let begins = match way {
+            Way::Key => self.begins_now(),
+            Way::Woken(begins) | Way::After(begins) => begins,
+            Way::FollowUp(begins, patience) => {
+                settings.patience = patience;
+                begins
+            }
+        };
+        let (listening, opening) = match self.listen_on_standing(&settings, style, begins) {
+            Some((listening, hearing)) => (listening, std::future::ready(Ok(hearing)).left_future()),
+            None => {
+                let (listening, opening) = Listening::begin(&settings, style);
+                (listening, opening.right_future())
+            }
+        };
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         let (events, early) = (self.events.clone(), self.parts.listen.early);
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
@@ -254,6 +327,7 @@ impl Daemon {
         let speaking = question.map(|_| lock(&self.questions).speak());
         self.open = Some(Open {
             number,
+            way,
             speaking,
             listening,
             client,
@@ -262,6 +336,7 @@ impl Daemon {
             interrupts: running.filter(|_| question.is_none()),
             stopped: false,
             closed: false,
+            interrupted: hushed,
             waiting,
         });
         self.rest();
@@ -286,6 +361,10 @@ impl Daemon {
         let meant = |running: &mut Running| Some(running.number) == interrupts && running.told.stop();
         if let Some(running) = self.running.take_if(meant) {
             running.task.abort();
+            let mut listenings = self.open.iter_mut().chain(&mut self.closing);
+            if let Some(open) = listenings.find(|open| open.number == number) {
+                open.interrupted = true;
+            }
             self.next();
         }
     }
@@ -334,6 +413,9 @@ impl Daemon {
         let client = open.client;
         match heard {
             Heard::Speech(speech) => {
+                let Some(speech) = self.meant(&open, speech) else {
+                    return self.go_on();
+                };
                 // The others are told what goes on; this one, that something comes of what was said.
                 let state = self.shown();
                 self.tell(&Happening::State { state }, Some(client));
@@ -345,7 +427,12 @@ impl Daemon {
                 }
             }
             Heard::Nobody => {
-                self.mention(words::nothing_heard(), client);
+                match open.way {
+                    Way::Key | Way::Woken(_) => self.mention(words::nothing_heard(), client),
+                    // Who was asked may still answer; who was only listened to owes nobody a word.
+                    Way::After(_) if open.question.is_some() => {}
+                    Way::After(_) | Way::FollowUp(..) => self.leave_hands_free(),
+                }
                 self.rest();
             }
             Heard::Failed(why) => {
@@ -355,6 +442,35 @@ impl Daemon {
             Heard::Discarded => self.rest(),
         }
         self.go_on();
+    }
+
+    /// What of it is meant for Tiro. Nothing is when only the phrase was said, and then they are listened to on; or when they
+    /// do not want anything after all.
+    fn meant(&mut self, open: &Open, mut speech: Speech) -> Option<Speech> {
+        if let (Way::Woken(_), Some(wake)) = (open.way, &self.parts.wake) {
+            match &mut speech.transcript {
+                Some(transcript) => {
+                    transcript.text = wake.phrases.strip(&transcript.text).trim().to_owned();
+                    if transcript.text.is_empty() {
+                        self.open(Style::Tap, Way::After(Begins::Now), open.client, None);
+                        return None;
+                    }
+                }
+                None => speech.after = Some(Arc::clone(&wake.phrases)),
+            }
+        }
+        let text = speech
+            .transcript
+            .as_ref()
+            .map(|transcript| transcript.text.as_str());
+        if open.question.is_none() && text.is_some_and(|text| takes_back(text, open.interrupted)) {
+            self.leave_hands_free();
+            let text = words::cancelled();
+            self.tell_one(open.client, Happening::Replied { text });
+            self.rest();
+            return None;
+        }
+        Some(speech)
     }
 
     /// What was said becomes a turn, before all that was typed. It belongs to the person, who may have asked for it with
@@ -512,6 +628,15 @@ impl Open {
         self.listening.stop();
         State::Transcribing
     }
+}
+
+/// Whether somebody says that they want nothing after all. Who has just interrupted something means that with shorter words,
+/// which are a request of their own where there was nothing to interrupt.
+fn takes_back(text: &str, interrupted: bool) -> bool {
+    let plain = plain_words(text);
+    let plain = plain.trim_start_matches("no ").trim_start_matches("oh ");
+    let plain = plain.trim_end_matches(" please").trim_end_matches(" thanks");
+    NEVER_MIND.contains(&plain) || interrupted && ENOUGH.contains(&plain)
 }
 
 async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<Confirmation> {
