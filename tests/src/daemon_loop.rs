@@ -33,6 +33,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// How it looks now.
+    pub fn look(&self) -> Look {
+        self.look.borrow().clone()
+    }
+
     /// A daemon in the demo world.
     pub async fn start(llm: ScriptedLlm) -> Running {
         Running::start_with(llm, |_| ()).await

@@ -28,6 +28,7 @@ mod sound;
 mod microphone;
 mod muting;
 mod answering;
+mod waking;
 mod hotkey;
 mod portal;
 mod following;

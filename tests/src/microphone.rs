@@ -98,7 +98,7 @@ pub struct Talk {
     pub running: Running,
     stt: Arc<ScriptedStt>,
     pub client: Connection,
-    signals: MessageStream,
+    pub signals: MessageStream,
 }
 
 impl Talk {

@@ -297,7 +297,8 @@ impl Daemon {
             }
         };
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-        let (events, early) = (self.events.clone(), self.parts.listen.early);
+        // Without a key only the words tell whether anything is wanted.
+        let (events, early) = (self.events.clone(), settings.early || way != Way::Key);
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let waiting = tokio::spawn(async move {
             let heard = match opening.await {

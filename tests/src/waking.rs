@@ -1,0 +1,548 @@
+//! The wake word on a real sound server: recordings of people are played into a virtual microphone that stays open, and the
+//! real loop of the daemon listens to it. The recogniser follows a script, which answers clips that may begin with the
+//! phrase in another way than requests; `voice` has the same with real models.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use daemon::{
+    listen::{
+        wake::{Phrase, Phrases},
+        wav,
+    },
+    reply::{Happening, State},
+    room::Parts,
+    run::WakeSettings,
+};
+use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
+
+use crate::{
+    daemon_loop::{asking_tools, note},
+    microphone::{COMMAND, Talk, alone_in, recording, tomorrow},
+    pulse::Pulse,
+    session::told,
+};
+
+const RATE: usize = 16_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any silence after which something is over.
+const WHILE: Duration = Duration::from_secs(4);
+
+/// What is played, one after the other.
+#[derive(Clone, Copy)]
+enum Sound {
+    /// Somebody says "computer".
+    Phrase,
+    /// Somebody asks for the time.
+    Request,
+    /// Nothing, for so many milliseconds.
+    Pause(usize),
+    /// A kitchen, for so many milliseconds.
+    Noise(usize),
+}
+use Sound::{Noise, Pause, Phrase as Computer, Request};
+
+/// One stretch of sound, made of these.
+fn sounds(folder: &Path, parts: &[Sound]) -> Option<PathBuf> {
+    let speech = recording(COMMAND)?;
+    let root = speech.parent()?.parent()?.to_owned();
+    let mut computers: Vec<PathBuf> = std::fs::read_dir(root.join("wake/computer"))
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "wav"))
+        .collect();
+    computers.sort();
+    let spoken = |path: &Path| {
+        let samples = wav::read(path).unwrap();
+        let range = daemon::listen::vad::speech(&samples).unwrap();
+        samples[range].to_vec()
+    };
+    let noise = wav::read(&root.join("kitchen-noise.wav")).unwrap();
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Computer => all.extend(spoken(&computers[0])),
+            Request => all.extend(spoken(&speech)),
+            Pause(ms) => all.extend(std::iter::repeat_n(0.0, ms * RATE / 1000)),
+            Noise(ms) => all.extend(noise.iter().cycle().take(ms * RATE / 1000)),
+        }
+    }
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let path = folder.join(format!("sound-{}.wav", COUNT.fetch_add(1, Ordering::Relaxed)));
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: RATE as u32,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut file = hound::WavWriter::create(&path, spec).unwrap();
+    for sample in all {
+        file.write_sample((sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)) as i16)
+            .unwrap();
+    }
+    file.finalize().unwrap();
+    Some(path)
+}
+
+/// What the recogniser was given.
+#[derive(Default)]
+struct Asked {
+    clips: AtomicUsize,
+    requests: AtomicUsize,
+}
+
+/// A recogniser that hears `clip` in each clip that may begin with the phrase, and these requests one after the other.
+fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<Asked>) {
+    let asked = Arc::new(Asked::default());
+    let (counted, mut requests) = (Arc::clone(&asked), requests.to_vec().into_iter());
+    let stt = ScriptedStt::answering(move |request| {
+        if request.audio_ctx.is_some() {
+            counted.clips.fetch_add(1, Ordering::Relaxed);
+            return Reply::Text(clip.to_owned());
+        }
+        counted.requests.fetch_add(1, Ordering::Relaxed);
+        Reply::Text(
+            requests
+                .next()
+                .unwrap_or("There was nothing to recognise.")
+                .to_owned(),
+        )
+    });
+    (stt, asked)
+}
+
+/// Woken by "computer".
+fn awake(parts: &mut Parts) {
+    let phrases: Vec<Phrase> = vec!["computer".parse().unwrap()];
+    parts.wake = Some(WakeSettings {
+        phrases: Phrases::new(phrases, 0.5).into(),
+        refractory: Duration::from_secs(1),
+        follow_up: Duration::ZERO,
+    });
+}
+
+fn going_on(parts: &mut Parts) {
+    awake(parts);
+    parts.wake.as_mut().unwrap().follow_up = Duration::from_secs(6);
+}
+
+/// The microphone is open, and nothing goes on.
+async fn waits(talk: &Talk, pulse: &Pulse, turns: u64) {
+    talk.running
+        .until("waiting for the word", |s| s.state == "idle" && s.turns == turns)
+        .await;
+    pulse.until_recorders(1);
+}
+
+/// What so many turns end with.
+async fn answer(talk: &Talk, turns: u64) -> String {
+    talk.running.until("answered", |s| s.turns == turns).await;
+    talk.running.look().answer
+}
+
+fn scenario(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
+    alone_in("waking", name, test);
+}
+
+#[test]
+fn phrase_and_request_in_one_breath() {
+    scenario("phrase_and_request_in_one_breath", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            return;
+        };
+        let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+        let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        let reply = answer(&talk, 1).await;
+        assert!(reply.contains("Dentist"), "{reply}");
+        let prompt = &talk.running.llm.prompts()[0];
+        assert!(prompt.contains("what do I have tomorrow?") && !prompt.contains("Computer"));
+        // The whole utterance was heard, from before the phrase on.
+        let heard = talk.heard().pop().unwrap();
+        let played = wav::read(&sound).unwrap();
+        assert!(
+            heard.len() > played.len() / 2,
+            "{} of {}",
+            heard.len(),
+            played.len()
+        );
+        assert_eq!(asked.requests.load(Ordering::Relaxed), 1);
+        waits(&talk, &pulse, 1).await;
+    });
+}
+
+#[test]
+fn phrase_then_a_pause_then_the_request() {
+    scenario("phrase_then_a_pause_then_the_request", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Pause(2500), Request, Pause(300)]) else {
+            return;
+        };
+        let (stt, _) = hearing("Computer.", &["What do I have tomorrow?"]);
+        let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        let reply = answer(&talk, 1).await;
+        assert!(reply.contains("Dentist"), "{reply}");
+        waits(&talk, &pulse, 1).await;
+    });
+}
+
+#[test]
+fn only_the_phrase_where_more_was_expected() {
+    scenario(
+        "only_the_phrase_where_more_was_expected",
+        async |folder, pulse| {
+            let first = sounds(&folder, &[Pause(600), Computer, Pause(300)]);
+            let (Some(first), Some(request)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
+                return;
+            };
+            // The clip had more in it than there was: the person is listened to on, and nothing is made of the phrase.
+            let (stt, _) = hearing("Computer, um", &["Computer.", "What do I have tomorrow?"]);
+            let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            pulse.speak(&first);
+            talk.running.until("listening", |s| s.state == "listening").await;
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            pulse.speak(&request);
+            let reply = answer(&talk, 1).await;
+            assert!(reply.contains("Dentist"), "{reply}");
+            waits(&talk, &pulse, 1).await;
+        },
+    );
+}
+
+#[test]
+fn the_phrase_and_then_nothing() {
+    scenario("the_phrase_and_then_nothing", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Pause(300)]) else {
+            return;
+        };
+        let (stt, asked) = hearing("Computer.", &[]);
+        let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, |parts| {
+            awake(parts);
+            parts.listen.patience = Duration::from_secs(2);
+        })
+        .await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        talk.running.until("listening", |s| s.state == "listening").await;
+        waits(&talk, &pulse, 0).await;
+        assert_eq!(asked.requests.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn talk_without_the_phrase() {
+    scenario("talk_without_the_phrase", async |folder, pulse| {
+        let parts = [Pause(600), Request, Pause(900), Request, Pause(900)];
+        let Some(sound) = sounds(&folder, &parts) else {
+            return;
+        };
+        let (stt, asked) = hearing("What time is it?", &[]);
+        let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        tokio::time::sleep(WHILE).await;
+        assert!(asked.clips.load(Ordering::Relaxed) >= 1, "somebody was heard");
+        assert_eq!(asked.requests.load(Ordering::Relaxed), 0, "and not listened to");
+        waits(&talk, &pulse, 0).await;
+    });
+}
+
+#[test]
+fn noise_alone() {
+    scenario("noise_alone", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Noise(6000)]) else {
+            return;
+        };
+        let (stt, asked) = hearing("Computer.", &[]);
+        let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        tokio::time::sleep(WHILE).await;
+        assert_eq!(
+            asked.clips.load(Ordering::Relaxed),
+            0,
+            "the recogniser is not asked about noise"
+        );
+        waits(&talk, &pulse, 0).await;
+    });
+}
+
+#[test]
+fn the_answer_is_gone_on_from_without_the_phrase() {
+    scenario(
+        "the_answer_is_gone_on_from_without_the_phrase",
+        async |folder, pulse| {
+            let first = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]);
+            let (Some(first), Some(second)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
+                return;
+            };
+            let requests = [
+                "Computer, what do I have tomorrow?",
+                "And what do I have tomorrow?",
+            ];
+            let (stt, asked) = hearing("Computer, what", &requests);
+            let llm = ScriptedLlm::replies([tomorrow(), tomorrow()]);
+            let talk = Talk::with(llm, stt, going_on).await;
+            waits(&talk, &pulse, 0).await;
+            pulse.speak(&first);
+            talk.running
+                .until("listening on", |s| s.state == "listening" && s.turns == 1)
+                .await;
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            pulse.speak(&second);
+            let reply = answer(&talk, 2).await;
+            assert!(reply.contains("Dentist"), "{reply}");
+            assert_eq!(asked.requests.load(Ordering::Relaxed), 2);
+            // Nobody goes on any more: it waits for the phrase again, and says nothing about that.
+            waits(&talk, &pulse, 2).await;
+            assert_eq!(asked.requests.load(Ordering::Relaxed), 2);
+        },
+    );
+}
+
+#[test]
+fn never_mind_is_no_request() {
+    scenario("never_mind_is_no_request", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            return;
+        };
+        let (stt, asked) = hearing("Computer, never", &["Computer, never mind."]);
+        let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, going_on).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        let began = Instant::now();
+        while asked.requests.load(Ordering::Relaxed) == 0 {
+            assert!(began.elapsed() < PATIENCE, "the request is never recognised");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        waits(&talk, &pulse, 0).await;
+        assert!(talk.running.llm.prompts().is_empty(), "nobody is asked");
+    });
+}
+
+#[test]
+fn the_phrase_interrupts_what_tiro_does() {
+    scenario("the_phrase_interrupts_what_tiro_does", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            return;
+        };
+        let requests = ["Computer, tell me a story.", "Computer, what do I have tomorrow?"];
+        let (stt, _) = hearing("Computer, what", &requests);
+        let mut replies = vec![Reply::Text(tomorrow()), Reply::Hang("Once".to_owned())];
+        let llm = ScriptedLlm::answering(move |_| replies.pop().unwrap());
+        let talk = Talk::with(llm, stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        talk.running.until("busy", |s| s.state == "thinking").await;
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        pulse.speak(&sound);
+        let reply = answer(&talk, 1).await;
+        assert!(reply.contains("Dentist"), "{reply}");
+        waits(&talk, &pulse, 1).await;
+    });
+}
+
+#[test]
+fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
+    scenario(
+        "who_says_stop_to_what_they_interrupted_wants_nothing_more",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+                return;
+            };
+            let (stt, _) = hearing(
+                "Computer, stop",
+                &["Computer, tell me a story.", "Computer, stop."],
+            );
+            let llm = ScriptedLlm::answering(|_| Reply::Hang("Once".to_owned()));
+            let talk = Talk::with(llm, stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            pulse.speak(&sound);
+            talk.running.until("busy", |s| s.state == "thinking").await;
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            pulse.speak(&sound);
+            talk.running.until("listening", |s| s.state == "listening").await;
+            waits(&talk, &pulse, 0).await;
+            assert_eq!(talk.running.llm.prompts().len(), 1, "\"stop\" was no request");
+        },
+    );
+}
+
+#[test]
+fn a_question_is_answered_without_the_phrase() {
+    scenario(
+        "a_question_is_answered_without_the_phrase",
+        async |folder, pulse| {
+            let first = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]);
+            let (Some(first), Some(yes)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
+                return;
+            };
+            let (stt, _) = hearing("Computer, note", &["Computer, note milk.", "Yes."]);
+            let mut talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
+                asking_tools(parts);
+                awake(parts);
+            })
+            .await;
+            waits(&talk, &pulse, 0).await;
+            let before = talk.running.home.files();
+            pulse.speak(&first);
+            // It asks, and then it listens.
+            talk.told("the question", |h| {
+                (h == Happening::State {
+                    state: State::Confirming,
+                })
+                .then_some(())
+            })
+            .await;
+            talk.running.until("listening", |s| s.state == "listening").await;
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            pulse.speak(&yes);
+            waits(&talk, &pulse, 1).await;
+            assert_ne!(talk.running.home.files(), before, "the note is there");
+        },
+    );
+}
+
+#[test]
+fn silence_to_a_question_is_no() {
+    scenario("silence_to_a_question_is_no", async |folder, pulse| {
+        let Some(first) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            return;
+        };
+        let (stt, _) = hearing("Computer, note", &["Computer, note milk."]);
+        let talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
+            asking_tools(parts);
+            awake(parts);
+            parts.listen.patience = Duration::from_secs(1);
+            parts.limits.patience = Duration::from_secs(5);
+        })
+        .await;
+        waits(&talk, &pulse, 0).await;
+        let before = talk.running.home.files();
+        pulse.speak(&first);
+        waits(&talk, &pulse, 1).await;
+        assert_eq!(talk.running.home.files(), before);
+    });
+}
+
+#[test]
+fn a_muted_microphone_is_closed_to_the_phrase_too() {
+    scenario(
+        "a_muted_microphone_is_closed_to_the_phrase_too",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+                return;
+            };
+            let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+            let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            talk.listen("mute").await;
+            pulse.until_recorders(0);
+            pulse.speak(&sound);
+            assert_eq!(asked.clips.load(Ordering::Relaxed), 0);
+            talk.listen("unmute").await;
+            pulse.until_recorders(1);
+            pulse.speak(&sound);
+            let reply = answer(&talk, 1).await;
+            assert!(reply.contains("Dentist"), "{reply}");
+        },
+    );
+}
+
+#[test]
+fn a_microphone_that_comes_back_is_listened_to_again() {
+    scenario(
+        "a_microphone_that_comes_back_is_listened_to_again",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+                return;
+            };
+            let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            pulse.kill();
+            let notice = talk.notice().await;
+            println!("{notice}");
+            let Some(pulse) = Pulse::start(&folder) else {
+                return;
+            };
+            let began = Instant::now();
+            pulse.until_recorders(1);
+            println!("open again after {} ms", began.elapsed().as_millis());
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            pulse.speak(&sound);
+            let reply = answer(&talk, 1).await;
+            assert!(reply.contains("Dentist"), "{reply}");
+        },
+    );
+}
+
+#[test]
+fn the_key_works_beside_the_phrase_and_loses_no_first_word() {
+    scenario(
+        "the_key_works_beside_the_phrase_and_loses_no_first_word",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request, Pause(300)]) else {
+                return;
+            };
+            let (stt, asked) = hearing("What time is it?", &["What do I have tomorrow?"]);
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            // Somebody speaks a moment before they press the key.
+            let mut player = pulse
+                .command("paplay")
+                .arg("--device=mic_in")
+                .arg(&sound)
+                .spawn()
+                .unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert_eq!(talk.listen("toggle").await, "listening");
+            assert_eq!(pulse.recorders(), 1, "the same microphone");
+            player.wait().unwrap();
+            let reply = talk.reply().await;
+            assert!(reply.contains("Dentist"), "{reply}");
+            assert_eq!(asked.requests.load(Ordering::Relaxed), 1);
+            let heard = talk.heard().pop().unwrap();
+            let (heard, played) = (
+                heard.len() as f32 / 16e3,
+                wav::read(&sound).unwrap().len() as f32 / 16e3,
+            );
+            println!("{heard:.2} s of {played:.2} s were heard");
+            waits(&talk, &pulse, 1).await;
+        },
+    );
+}
+
+#[test]
+fn what_is_said_without_the_phrase_is_told_to_nobody() {
+    scenario(
+        "what_is_said_without_the_phrase_is_told_to_nobody",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Pause(600), Request, Pause(900)]) else {
+                return;
+            };
+            let (stt, asked) = hearing("A secret about Xanthippe.", &[]);
+            let mut talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, awake).await;
+            waits(&talk, &pulse, 0).await;
+            pulse.speak(&sound);
+            tokio::time::sleep(WHILE).await;
+            assert!(asked.clips.load(Ordering::Relaxed) >= 1);
+            let told = format!("{:?}", told(&mut talk.signals, &talk.client).await);
+            assert!(!told.contains("Xanthippe"), "{told}");
+            for (name, _) in talk.running.home.files() {
+                let bytes = std::fs::read(talk.running.home.path().join(&name)).unwrap_or_default();
+                assert!(!bytes.windows(9).any(|w| w == b"Xanthippe"), "{name}");
+            }
+        },
+    );
+}
