@@ -15,6 +15,7 @@ pub mod trace;
 pub mod room;
 pub mod shelf;
 pub mod run;
+pub mod speak;
 pub mod status;
 pub mod ring;
 pub mod secret;

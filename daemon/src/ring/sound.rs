@@ -15,9 +15,10 @@ use tokio::process::Command;
 const PULSE: &str = "paplay";
 
 /// Players of WAV files, the likeliest first: PipeWire, PulseAudio, ALSA, macOS, GNOME.
+/// What is asked of the servers is that they do not play out a second of sound when a player is ended.
 const PLAYERS: [(&str, &[&str]); 5] = [
-    ("pw-play", &[]),
-    (PULSE, &[]),
+    ("pw-play", &["--latency=100ms"]),
+    (PULSE, &["--latency-msec=100"]),
     ("aplay", &["-q"]),
     ("afplay", &[]),
     ("canberra-gtk-play", &["-f"]),
@@ -40,19 +41,49 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// in the log, once. `speaker` is a PulseAudio server in place of the one of the environment.
 pub async fn play(length: Duration, volume: f32, speaker: Option<String>) {
     let length = length.min(LONGEST);
+    let tones = wav(length.as_secs_f32(), |time| bar(time) * volume.clamp(0.0, 1.0));
+    if let Err(silent) = play_wav(tones, length, speaker.as_deref()).await {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if !SAID.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%silent, "what rings is silent");
+        }
+    }
+}
+
+/// Why a sound is not heard.
+#[derive(Debug, thiserror::Error)]
+pub enum Silent {
+    /// No program that plays sound is installed.
+    #[error("there is no player; `tiro doctor` says what to install")]
+    NoPlayer,
+    /// There are players, and none could.
+    #[error("no player could play")]
+    NonePlays,
+    /// One began and does not end.
+    #[error("the player {0} does not end")]
+    Hangs(&'static str),
+    /// The sound cannot be given to a player.
+    #[error("the sound could not be written: {0}")]
+    NotWritten(std::io::Error),
+}
+
+/// Plays a WAV file of this length to its end; the player ends with the task.
+///
+/// # Errors
+/// Why nothing is heard.
+pub async fn play_wav(wav: Vec<u8>, length: Duration, speaker: Option<&str>) -> Result<(), Silent> {
     let file = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::Builder::new()
             .prefix("tiro-")
             .suffix(".wav")
             .tempfile()?;
-        file.write_all(&wav(length.as_secs_f32(), volume))?;
+        file.write_all(&wav)?;
         std::io::Result::Ok(file.into_temp_path())
     });
-    let path = match file.await {
-        Ok(Ok(path)) => path,
-        Ok(Err(error)) => return tracing::warn!(%error, "the sound could not be written"),
-        Err(error) => return tracing::error!(%error, "the sound could not be made"),
-    };
+    let path = file
+        .await
+        .unwrap_or_else(|panic| Err(std::io::Error::other(panic)))
+        .map_err(Silent::NotWritten)?;
     let meant = |(player, _): &(&str, &[&str])| speaker.is_none() || *player == PULSE;
     for (player, arguments) in PLAYERS.into_iter().filter(meant) {
         let mut command = Command::new(player);
@@ -71,27 +102,19 @@ pub async fn play(length: Duration, volume: f32, speaker: Option<String>) {
             continue;
         };
         match tokio::time::timeout(length + PATIENCE, child.wait()).await {
-            Ok(Ok(status)) if status.success() => return,
+            Ok(Ok(status)) if status.success() => return Ok(()),
             // It is there, and its server is not; another may do.
             Ok(_) => tracing::debug!(player, "the player failed"),
             Err(_) => {
-                tracing::warn!(player, "the player does not end");
                 let _ = child.kill().await;
-                return;
+                return Err(Silent::Hangs(player));
             }
         }
     }
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Ordering::Relaxed) {
-        match player() {
-            Some(player) => {
-                tracing::warn!(player = %player.display(), "what rings is silent: no player could play");
-            }
-            None => {
-                tracing::warn!("what rings is silent: there is no player; `tiro doctor` says what to install")
-            }
-        }
-    }
+    Err(match player() {
+        Some(_) => Silent::NonePlays,
+        None => Silent::NoPlayer,
+    })
 }
 
 /// The player that is tried first, if the machine has any.
@@ -103,8 +126,8 @@ pub fn player() -> Option<PathBuf> {
     })
 }
 
-/// The tones as a WAV file: 16 bit, one channel.
-fn wav(seconds: f32, volume: f32) -> Vec<u8> {
+/// A sound as a WAV file: 16 bit, one channel; the loudness, -1 to 1, by the seconds since its start.
+pub fn wav(seconds: f32, sample: impl Fn(f32) -> f32) -> Vec<u8> {
     let count = (seconds * RATE as f32) as u32;
     let bytes = count * 2;
     let mut out = Vec::with_capacity(44 + bytes as usize);
@@ -121,22 +144,24 @@ fn wav(seconds: f32, volume: f32) -> Vec<u8> {
     out.extend_from_slice(b"data");
     out.extend_from_slice(&bytes.to_le_bytes());
     for n in 0..count {
-        let value = sample(n as f32 / RATE as f32) * volume.clamp(0.0, 1.0);
+        let value = sample(n as f32 / RATE as f32).clamp(-1.0, 1.0);
         out.extend_from_slice(&((value * f32::from(i16::MAX)) as i16).to_le_bytes());
     }
     out
 }
 
-fn sample(time: f32) -> f32 {
+/// A tone of this pitch and length, in hertz and seconds, at this time since its start.
+pub fn tone(pitch: f32, length: f32, since: f32) -> f32 {
+    if !(0.0..length).contains(&since) {
+        return 0.0;
+    }
+    let ramp = (since / RAMP).min((length - since) / RAMP).min(1.0);
+    (TAU * pitch * since).sin() * ramp
+}
+
+fn bar(time: f32) -> f32 {
     let at = time % BAR;
-    let beeps = BEEPS.iter().map(|(start, pitch)| {
-        let since = at - start;
-        if !(0.0..BEEP).contains(&since) {
-            return 0.0;
-        }
-        let ramp = (since / RAMP).min((BEEP - since) / RAMP).min(1.0);
-        (TAU * pitch * since).sin() * ramp
-    });
+    let beeps = BEEPS.iter().map(|(start, pitch)| tone(*pitch, BEEP, at - start));
     beeps.sum()
 }
 
@@ -148,7 +173,7 @@ mod tests {
     fn the_tones_are_a_wav_file_as_long_and_as_loud_as_asked() {
         #[track_caller]
         fn check(seconds: f32, volume: f32) {
-            let bytes = wav(seconds, volume);
+            let bytes = wav(seconds, |time| bar(time) * volume.clamp(0.0, 1.0));
             let reader = hound::WavReader::new(&bytes[..]).unwrap();
             assert_eq!((reader.spec().sample_rate, reader.spec().channels), (RATE, 1));
             let samples: Vec<i16> = reader.into_samples().map(Result::unwrap).collect();
