@@ -11,6 +11,7 @@ pub mod chat;
 pub mod daemon;
 pub mod service;
 pub mod transcribe;
+pub mod say;
 pub mod tools;
 pub mod discover;
 pub mod eval;
@@ -77,6 +78,12 @@ pub enum Verb {
         /// Print {"text","segments","language","ms","rtf"}.
         #[arg(long)]
         json: bool,
+    },
+    /// Say something aloud; Ctrl-C stops it.
+    Say {
+        /// What; `-` says what stdin has.
+        #[arg(required = true)]
+        text: Vec<String>,
     },
     /// List the tools.
     Tools {
@@ -311,6 +318,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             transcribe::run(&file, json, app.stt()?, &app.config.stt, &mut std::io::stdout()).await?;
             Ok(ExitCode::SUCCESS)
         }
+        Verb::Say { text } => say::run(&app, &text).await,
         Verb::Tools { json, eager } => tools::run(&app, json, eager).await,
         Verb::Discover(args) => discover::run(&args),
         Verb::Eval(args) => eval::run(&app, &args).await,

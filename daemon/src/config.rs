@@ -40,6 +40,10 @@ macro_rules! section {
     };
 }
 
+// Behind the macro, which it uses.
+mod speech;
+pub use speech::{Speech, SpeechVoice};
+
 section! {
     /// Everything that the config file can say.
     Config {
@@ -51,6 +55,8 @@ section! {
         listen: Listen = Listen::default(),
         /// The words that wake Tiro without a key.
         wake: Wake = Wake::default(),
+        /// How Tiro speaks.
+        speech: Speech = Speech::default(),
         /// How Tiro shows itself on your desktop.
         desktop: Desktop = Desktop::default(),
         /// What the language model is shown.

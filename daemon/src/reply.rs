@@ -113,6 +113,8 @@ pub enum State {
     Confirming,
     /// A tool runs.
     Acting,
+    /// Nothing is going on, and an answer is spoken.
+    Speaking,
     /// Nothing is going on, and the person muted the microphone.
     Muted,
 }
@@ -127,6 +129,7 @@ impl State {
             State::Thinking => "thinking",
             State::Confirming => "confirming",
             State::Acting => "acting",
+            State::Speaking => "speaking",
             State::Muted => "muted",
         }
     }

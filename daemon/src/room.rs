@@ -32,6 +32,7 @@ use crate::{
     ring,
     run::WakeSettings,
     shelf,
+    speak::Speaker,
     trace::Trace,
 };
 use accounts::{Sizes, Spending};
@@ -82,6 +83,8 @@ pub struct Parts {
     pub listen: hearing::Settings,
     /// What wakes it, where the person wants that.
     pub wake: Option<WakeSettings>,
+    /// Speaks.
+    pub speak: Speaker,
     /// The desktop that tools act on.
     pub desk: Desk,
     /// What tools reach beyond the folders.

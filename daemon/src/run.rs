@@ -6,6 +6,8 @@ mod listening;
 mod look;
 mod mute;
 mod notices;
+mod one_turn;
+mod speaking;
 mod waking;
 
 use std::{
@@ -13,7 +15,7 @@ use std::{
     io::IsTerminal as _,
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{Arc, Mutex as StdMutex},
+    sync::{Arc, Mutex as StdMutex, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
 
@@ -26,7 +28,9 @@ use models::llm::Prepared;
 use mute::Mute;
 use notices::Notices;
 pub use notices::Source;
+use one_turn::{one_turn, panicked, pump};
 use prompts::words;
+pub use speaking::Saying;
 use tokio::{
     sync::{Mutex, mpsc, oneshot, watch},
     task::JoinHandle,
@@ -38,14 +42,14 @@ use waking::{HandsFree, Waking, Woken};
 use crate::{
     act::{Writing, finish_writes},
     bus, hotkey,
-    listen::{Speech, Utterance, hearing::Heard},
+    listen::{Speech, hearing::Heard},
     reply::{Confirmation, Happening, State, say_aside},
     report::{Report, Savings, Tokens},
     ring,
-    room::{Clock, Parts, Room},
+    room::{Parts, Room},
     shelf,
+    speak::{Trouble, duck::Ducking},
     status::{Engines, Status},
-    turn::turn,
 };
 
 /// Everything that can wake the daemon.
@@ -133,6 +137,15 @@ pub enum Event {
     Unanswered {
         /// Who asked to be listened to.
         client: u64,
+    },
+    /// Something is to be said aloud.
+    Say(Box<Saying>),
+    /// It was, or could not be.
+    Said {
+        /// Which.
+        number: u64,
+        /// Why it could not.
+        trouble: Option<Trouble>,
     },
     /// Forget the conversation.
     Forget,
@@ -247,6 +260,12 @@ pub struct Daemon {
     hushed: Option<Instant>,
     /// The listening that the key opened which is held.
     held: Option<u64>,
+    /// What is being said aloud.
+    aloud: Option<speaking::Aloud>,
+    /// How much is about to be.
+    coming: Arc<AtomicUsize>,
+    /// Turns players down meanwhile.
+    ducking: Option<Ducking>,
     /// How the key reaches us.
     hotkey: hotkey::Reach,
     /// How many turns have begun; the number of the last one.
@@ -326,6 +345,9 @@ impl Daemon {
             mute,
             hushed: None,
             held: None,
+            aloud: None,
+            coming: Arc::default(),
+            ducking: None,
             hotkey: hotkey::Reach::default(),
             begun: 0,
             preparing: None,
@@ -357,10 +379,12 @@ impl Daemon {
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Event>) {
         self.prepare();
         self.stay_awake();
+        self.look_after_players();
         // By the clock of the daemon, whatever moment a turn pretends.
         let ringing = ring::run(self.parts.clone(), Arc::clone(&self.index), self.events.clone());
         let ringing = tokio::spawn(ringing);
         loop {
+            self.keep_quiet();
             self.listen_on();
             self.show();
             match inbox.recv().await.unwrap_or(Event::Stop) {
@@ -389,6 +413,8 @@ impl Daemon {
                     counted,
                 } => self.answer_heard(client, answer, counted),
                 Event::Unanswered { client } => self.unanswered(client),
+                Event::Say(saying) => self.say(*saying),
+                Event::Said { number, trouble } => self.said(number, trouble),
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
@@ -420,6 +446,7 @@ impl Daemon {
             // Until then it may still begin something.
             let _ = task.await;
         }
+        self.fall_silent().await;
         finish_writes().await;
         // A turn that was running when the person wanted all forgotten has kept its tools since.
         if *lock(&self.forget) == Some(Forget::All) {
@@ -489,6 +516,7 @@ impl Daemon {
             desktop: asking.notify.then(|| self.desktop()),
             guest: asking.guest.clone(),
             muted: self.mute.watched(),
+            mouth: self.mouth(&asking),
         };
         let desktop = front.desktop.clone();
         let task = tokio::spawn(async move {
@@ -592,6 +620,15 @@ impl Daemon {
     /// Withdraws what this client asked for. A client that asked for nothing, such as a key binding, means the turn
     /// that is running, if it may stop `any`.
     fn cancel(&mut self, client: u64, any: bool, done: oneshot::Sender<()>) {
+        let own = self
+            .running
+            .as_ref()
+            .is_some_and(|running| running.client == client)
+            || self.waiting.iter().any(|asking| asking.client == client);
+        // Who stops an answer that is being spoken means that, and not what goes on besides.
+        if self.hush_for(client, any && !own) && !own {
+            return;
+        }
         let waiting = self.waiting.len();
         self.waiting.retain(|asking| asking.client != client);
         let withdrawn = self.waiting.len() < waiting;
@@ -728,59 +765,5 @@ impl Daemon {
             ..Status::of(&self.engines, info.as_ref())
         };
         serde_json::to_string(&status).unwrap_or_default()
-    }
-}
-
-/// One turn for a client, on the shared room. A pinned clock holds for this turn only.
-async fn one_turn(
-    room: &Mutex<Room>,
-    forget: &StdMutex<Option<Forget>>,
-    asking: &Asking,
-    front: &mut BusFront,
-) -> Result<Report, String> {
-    let utterance = match (&asking.speech, &asking.wav) {
-        (Some(speech), _) => Utterance::Speech(speech.clone()),
-        (None, Some(path)) => Utterance::read_wav(path.clone())
-            .await
-            .map_err(|e| format!("{e:#}"))?,
-        (None, None) => Utterance::Text(asking.text.clone()),
-    };
-    let pinned = asking
-        .now
-        .as_deref()
-        .map(Clock::pinned)
-        .transpose()
-        .map_err(|e| format!("{e:#}"))?;
-    let mut room = room.lock().await;
-    let what = lock(forget).take();
-    match what {
-        Some(Forget::All) => room.forget(),
-        Some(Forget::Talk) => room.part(),
-        None => {}
-    }
-    room.pin(pinned);
-    Ok(turn(&mut room, utterance, front).await)
-}
-
-/// Signals what happens until the turn is over, or until the client does not read.
-async fn pump(client: Option<&bus::Client>, mut happenings: mpsc::UnboundedReceiver<Happening>) {
-    let Some(client) = client else { return };
-    while let Some(happening) = happenings.recv().await {
-        if tokio::time::timeout(SIGNAL, bus::signal(client, &happening))
-            .await
-            .is_err()
-        {
-            tracing::debug!("a client does not read its signals");
-            return;
-        }
-    }
-}
-
-/// What is left to say when a turn panicked.
-fn panicked(say: &str) -> Report {
-    Report {
-        say: say.to_owned(),
-        reply: words::engine_crashed(),
-        ..Report::default()
     }
 }

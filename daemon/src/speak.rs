@@ -10,14 +10,11 @@ pub mod dispatcher;
 pub mod clip;
 pub mod program;
 pub mod earcon;
-
+pub mod duck;
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::AtomicUsize,
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
 
@@ -92,6 +89,12 @@ pub struct Own {
 }
 
 impl Own {
+    /// What it says, or said no longer ago than this.
+    pub fn lately(&self, ago: Duration) -> Option<String> {
+        let near = self.speaking || self.changed.is_some_and(|changed| changed.elapsed() < ago);
+        (near && !self.text.is_empty()).then(|| self.text.clone())
+    }
+
     fn says(&mut self, piece: &str) {
         if !self.text.is_empty() {
             self.text.push(' ');
@@ -106,7 +109,8 @@ const LONGEST: usize = 100_000;
 const REST: Duration = Duration::from_secs(60);
 
 /// Said where there is no voice at all.
-const NO_VOICE: &str = "I have no voice here. Install speech-dispatcher with its espeak-ng module, or espeak-ng alone.";
+const NO_VOICE: &str =
+    "I have no voice here. Install speech-dispatcher with its espeak-ng module, or espeak-ng alone.";
 
 /// Speaks; cheap to clone. One text at a time: another one waits for its end.
 #[derive(Clone)]
@@ -182,8 +186,28 @@ impl Speaker {
     /// # Errors
     /// Why it was not, or not all of it. Without a voice that is wanted nothing is wrong.
     pub async fn say(&self, text: &str) -> Result<(), Trouble> {
+        self.spoken(&aloud::aloud(text, LONGEST)).await
+    }
+
+    /// The same for an answer, of which only so much is said as anybody listens to.
+    ///
+    /// # Errors
+    /// As [`Speaker::say`].
+    pub async fn answer(&self, text: &str) -> Result<(), Trouble> {
+        self.spoken(&aloud::answer(text)).await
+    }
+
+    /// Waits until nothing is said any more; bounded, because what speaks was stopped.
+    pub async fn silent(&self) {
+        let turn = self.0.turn.lock();
+        if tokio::time::timeout(Duration::from_secs(1), turn).await.is_err() {
+            tracing::warn!("a voice does not stop");
+        }
+    }
+
+    async fn spoken(&self, text: &str) -> Result<(), Trouble> {
         let (send, inbox) = mpsc::unbounded_channel();
-        for piece in sentences::split(&aloud::aloud(text, LONGEST)) {
+        for piece in sentences::split(text) {
             // The other end is just above.
             let _ = send.send(piece);
         }
@@ -342,3 +366,5 @@ fn voices(settings: &Settings) -> Vec<Arc<dyn Voice>> {
     }
 }
 
+#[cfg(test)]
+mod tests;

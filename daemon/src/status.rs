@@ -24,7 +24,7 @@ pub struct Engines {
 /// How the daemon is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// `off` without a daemon; else `idle`, `listening`, `transcribing`, `thinking`, `confirming`, `acting`, and `muted` when
+    /// `off` without a daemon; else `idle`, `listening`, `transcribing`, `thinking`, `confirming`, `acting`, `speaking`, and `muted` when
     /// nothing else goes on and the microphone is.
     pub state: String,
     /// Process id; 0 without a daemon.

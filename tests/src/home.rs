@@ -75,6 +75,7 @@ impl Home {
                 early: false,
                 ..Default::default()
             },
+            speak: daemon::speak::Speaker::off(),
             desk: tools::system::desktop::Desk::nowhere(),
             // No test reaches the desktop that it happens to run on.
             reach: tools::Reach {

@@ -25,6 +25,7 @@ mod real;
 mod tokens;
 mod ringing;
 mod sound;
+mod speaking;
 mod microphone;
 mod muting;
 mod answering;

@@ -292,7 +292,8 @@ fn control(version: &str, architecture: &str, kib: u64, depends: &str) -> String
          Maintainer: The authors of Tiro <tiro@localhost>\n\
          Installed-Size: {kib}\n\
          Depends: {depends}\n\
-         Recommends: dbus-user-session, pulseaudio-utils | pipewire-bin | alsa-utils, xdg-utils\n\
+         Recommends: dbus-user-session, pulseaudio-utils | pipewire-bin | alsa-utils, \
+         speech-dispatcher-espeak-ng | espeak-ng, xdg-utils\n\
          Suggests: python3-pip\n\
          Section: utils\n\
          Priority: optional\n\

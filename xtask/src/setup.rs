@@ -161,6 +161,32 @@ static NEEDS: &[Need] = &[
         how: packages(&["espeak-ng"], &["espeak-ng"], &["espeak-ng"], &["espeak-ng"]),
     },
     Need {
+        name: "speech-dispatcher with espeak-ng",
+        why: "is the speech server of the desktops; a test has one of its own, and hears it speak",
+        used: Use::Test,
+        present: || {
+            let places = [
+                "/usr/lib",
+                "/usr/lib64",
+                "/usr/libexec",
+                "/usr/lib/x86_64-linux-gnu",
+            ];
+            let module = |place: &&str| {
+                Path::new(place)
+                    .join("speech-dispatcher-modules/sd_espeak-ng")
+                    .is_file()
+            };
+            cfg!(target_os = "macos")
+                || (works("speech-dispatcher", &["--version"]) && places.iter().any(module))
+        },
+        how: packages(
+            &["speech-dispatcher", "speech-dispatcher-espeak-ng", "espeak-ng"],
+            &["speech-dispatcher", "speech-dispatcher-espeak-ng", "espeak-ng"],
+            &["speech-dispatcher", "espeak-ng"],
+            &[],
+        ),
+    },
+    Need {
         name: "sound player",
         why: "plays the sound of alarms and timers",
         used: Use::Run,

@@ -226,6 +226,7 @@ fn icon_name(look: &Look) -> &'static str {
         State::Confirming => "dialog-question-symbolic",
         State::Transcribing | State::Thinking => "emblem-synchronizing-symbolic",
         State::Acting => "system-run-symbolic",
+        State::Speaking => "audio-speakers-symbolic",
         State::Muted => "microphone-sensitivity-muted-symbolic",
         State::Idle if look.problem => "dialog-warning-symbolic",
         State::Idle => "audio-input-microphone-symbolic",

@@ -23,7 +23,7 @@ fn colour(state: State, problem: bool) -> [u8; 3] {
         State::Idle if problem => [0xe5, 0xa5, 0x0a],
         State::Idle | State::Muted => [0x9a, 0x99, 0x96],
         State::Listening => [0xe0, 0x1b, 0x24],
-        State::Transcribing | State::Thinking | State::Acting => [0x35, 0x84, 0xe4],
+        State::Transcribing | State::Thinking | State::Acting | State::Speaking => [0x35, 0x84, 0xe4],
         State::Confirming => [0xff, 0x78, 0x00],
     }
 }
@@ -94,6 +94,7 @@ mod tests {
             State::Thinking,
             State::Confirming,
             State::Acting,
+            State::Speaking,
             State::Muted,
         ];
         for state in states {

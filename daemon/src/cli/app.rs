@@ -18,6 +18,7 @@ use crate::{
     far,
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
+    speak::Speaker,
     trace::Trace,
 };
 
@@ -190,6 +191,7 @@ impl App {
             },
             listen: config.listen.settings(),
             wake: config.wake.settings(),
+            speak: Speaker::of(config.speech.settings()),
             desk: Desk::here(),
             reach: config.reach(),
             journal: self.journal(),

@@ -8,6 +8,7 @@ mod hotkey;
 mod microphone;
 mod model_server;
 mod report;
+mod speech;
 
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
 
@@ -85,6 +86,7 @@ async fn examine(paths: Paths) -> Report {
         engines(&app).await,
         daemon(&app).await,
         microphone::microphone(&app.config).await,
+        speech::speech(&app.config).await,
         ringing(&app.config),
         desktop(&app).await,
         privacy(&app.config),

@@ -34,6 +34,7 @@ impl Bench {
             },
             wake: None,
             listen: crate::listen::hearing::Settings::default(),
+            speak: crate::speak::Speaker::off(),
             reach: tools::Reach::default(),
             settings: crate::agent::Settings::default(),
             search: tools::Search::default(),

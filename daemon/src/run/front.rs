@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use prompts::words;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{desktop_front::DesktopFront, listening::Told};
+use super::{desktop_front::DesktopFront, listening::Told, speaking::Mouth};
 use crate::{
     consent::Question,
     reply::{Confirmation, Front, Happening, State},
@@ -42,6 +42,8 @@ pub struct BusFront {
     pub guest: Option<String>,
     /// Whether nobody can answer by speaking now.
     pub muted: Arc<AtomicBool>,
+    /// Says questions and the answer aloud.
+    pub mouth: Option<Mouth>,
 }
 
 /// The question that is open, if there is one, whoever started the turn that asks it.
@@ -130,6 +132,9 @@ impl Front for BusFront {
             // A loop that has no room now has more to do than to tell this.
             let _ = events.try_send(entered);
         }
+        if let (Happening::Replied { text }, Some(mouth)) = (happening, &self.mouth) {
+            mouth.answer(text);
+        }
         // Fails only when the client does not read its signals, and then nobody looks.
         let _ = self.signals.send(happening.clone());
     }
@@ -154,6 +159,8 @@ impl Front for BusFront {
             // Before all else, because the person did not ask for it.
             question.because.insert(0, words::asked_by(program));
         }
+        // Before it is open, so that nobody is listened to before it has been put.
+        let coming = self.mouth.as_ref().map(Mouth::coming);
         let (id, told) = lock(&self.questions).ask(&question);
         let _closing = Closing(Arc::clone(&self.questions));
         self.show(&Happening::State {
@@ -164,6 +171,9 @@ impl Front for BusFront {
                 id,
                 question: question.clone(),
             });
+        }
+        if let (Some(mouth), Some(coming)) = (&self.mouth, coming) {
+            mouth.ask(id, &question, coming);
         }
         let _on_the_desktop = self.desktop.as_ref().map(|desktop| {
             desktop.ask(

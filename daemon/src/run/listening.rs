@@ -273,7 +273,8 @@ impl Daemon {
             }
             return State::Muted;
         }
-        let hushed = false;
+        // What Tiro says is no answer to it.
+        let hushed = self.hush();
         let question = self
             .running
             .as_ref()
@@ -559,6 +560,7 @@ impl Daemon {
     /// All that is said to what was spoken: on the desktop, and to the client that asked.
     fn answer(&mut self, text: String, client: u64) {
         self.notices.desk().say(&text);
+        self.remark(&text, client);
         self.tell_one(client, Happening::Replied { text });
     }
 
@@ -613,9 +615,10 @@ impl Daemon {
         }
     }
 
-    /// Nothing goes on in another way while the microphone is muted.
+    /// Nothing goes on in another way while an answer is spoken, or the microphone is muted.
     pub(super) fn or_muted(&self, state: State) -> State {
         match state {
+            State::Idle if self.speaks() => State::Speaking,
             State::Idle if self.mute.is() => State::Muted,
             state => state,
         }

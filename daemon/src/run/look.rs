@@ -45,7 +45,7 @@ impl Daemon {
             state: self.shown(),
             muted: self.mute.is(),
             asks: lock(&self.questions).open().is_some(),
-            busy: self.running.is_some() || self.open.is_some() || !self.closing.is_empty(),
+            busy: self.running.is_some() || self.speaks() || self.open.is_some() || !self.closing.is_empty(),
             problem: self.notices.any(),
             answer: self.answer.clone(),
         };

@@ -22,6 +22,8 @@ pub enum Source {
     Microphone,
     /// Whether that is muted, which is kept.
     Mute,
+    /// What Tiro speaks with.
+    Voice,
 }
 
 /// What is wrong now.

@@ -7,14 +7,20 @@ use std::{
 };
 
 use models::stt::{SAMPLE_RATE, Stt};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 use super::{Daemon, Event, Source, front::lock, listening::Way};
-use crate::listen::{
-    endpoint::Style,
-    hearing,
-    standing::{Begins, Standing},
-    wake::{Candidate, Looked, PATIENCE, Phrases, Watch, look},
+use crate::{
+    listen::{
+        endpoint::Style,
+        hearing,
+        standing::{Begins, Standing},
+        wake::{Candidate, Looked, PATIENCE, Phrases, Watch, look},
+    },
+    speak::Own,
 };
 
 /// How the person wakes Tiro by words.
@@ -75,6 +81,8 @@ const LOADING: Duration = Duration::from_secs(30);
 const PAUSE: u64 = SAMPLE_RATE as u64 / 5;
 /// A room echoes, and a sound server plays out what it has: what comes so soon after Tiro's own words is still they.
 const ECHO: Duration = Duration::from_millis(400);
+/// A clip is looked at when it is over, and has to wait for the one before: what Tiro said so long ago may be in it.
+const HEARD: Duration = Duration::from_secs(6);
 /// How often a question is listened for again when nobody answered, or nobody understood the answer.
 const ATTEMPTS: u32 = 3;
 /// The first time after which a microphone that went is looked for again; it doubles ...
@@ -115,6 +123,7 @@ impl Daemon {
             stt: Arc::clone(&self.engines.stt),
             watch: Arc::clone(&watch),
             settings: settings.clone(),
+            own: self.parts.speak.own(),
             language: self.parts.limits.language.clone(),
             events: self.events.clone(),
         };
@@ -206,10 +215,6 @@ impl Daemon {
         self.hands_free.answered = false;
     }
 
-    fn speaks(&self) -> bool {
-        false
-    }
-
     /// The person pressed a key, and presses it again when they want to.
     pub(super) fn by_hand(&mut self) {
         self.leave_hands_free();
@@ -256,6 +261,8 @@ struct Spotter {
     stt: Arc<dyn Stt>,
     watch: Arc<StdMutex<Watch>>,
     settings: Settings,
+    /// What Tiro says itself.
+    own: watch::Receiver<Own>,
     language: Option<String>,
     events: mpsc::Sender<Event>,
 }
@@ -268,7 +275,17 @@ impl Spotter {
                 None => PATIENCE + LOADING,
             };
             let (stt, phrases) = (&*self.stt, &self.settings.phrases);
-            match look(stt, &clip, self.language.as_deref(), phrases, None, patience).await {
+            let own = self.own.borrow().lately(ECHO + HEARD);
+            match look(
+                stt,
+                &clip,
+                self.language.as_deref(),
+                phrases,
+                own.as_deref(),
+                patience,
+            )
+            .await
+            {
                 Ok(Looked::Phrase(spotted)) => {
                     lock(&self.watch).pause(self.settings.refractory);
                     let woken = Woken {

@@ -65,7 +65,9 @@ impl<'t> Token<'t> {
         let before = &text[..text.len() - inner.len()];
         let word = inner.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'']);
         // "p.m." and "e.g." end with a full stop of their own.
-        let dotted = word.contains('.') && word.split('.').all(|part| part.len() == 1) && inner[word.len()..].starts_with('.');
+        let dotted = word.contains('.')
+            && word.split('.').all(|part| part.len() == 1)
+            && inner[word.len()..].starts_with('.');
         let word = match dotted {
             true => &inner[..=word.len()],
             false => word,
@@ -95,7 +97,11 @@ fn words(line: &str) -> String {
         let (said, count) = said(&tokens, at).unwrap_or_else(|| (tokens[at].word.to_owned(), 1));
         let (first, last) = (&tokens[at], &tokens[at + count - 1]);
         at += count;
-        let marks = marks(last.after);
+        let mut marks = marks(last.after);
+        if count == 1 && DOTTED.contains(&last.word) && at < tokens.len() && marks.starts_with('.') {
+            marks.remove(0);
+        }
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         if said.is_empty() {
             // What is left out leaves no gap before its comma.
             if !spoken.is_empty() && !spoken.ends_with(['.', ',', ';', ':', '!', '?']) {
@@ -144,6 +150,11 @@ fn said(tokens: &[Token], at: usize) -> Said {
         .or_else(|| joined(word, before).and_then(one))
 }
 
+/// Short forms whose full stop ends nothing.
+const DOTTED: &[&str] = &[
+    "No", "Nr", "nr", "Dr", "Prof", "vs", "approx", "ca", "Mr", "Mrs", "Ms", "St",
+];
+
 /// Short forms and signs, in words.
 fn short(word: &str, next: Option<&Token>) -> Option<&'static str> {
     let numbered = next.is_some_and(|next| Number::of(next.word).is_some());
@@ -179,19 +190,24 @@ fn short(word: &str, next: Option<&Token>) -> Option<&'static str> {
 
 /// Words that hang together: "and/or", "20-minute", "#home".
 fn joined(word: &str, before: &str) -> Option<String> {
+    if word.chars().all(|c| !c.is_alphanumeric()) {
+        return Some(String::new());
+    }
     if let Some(tag) = word.strip_prefix('#') {
         let said = numbers::plain(tag, "").map(|number| format!("number {number}"));
         return Some(said.unwrap_or_else(|| format!("hashtag {}", tag.replace(['#', '_'], " "))));
     }
-    if word.chars().all(|c| !c.is_alphanumeric()) {
-        return Some(String::new());
-    }
-    let mark = ['/', '—', '–', '-', '_', '→', '='].into_iter().find(|mark| word.contains(*mark))?;
+    let mark = ['/', '—', '–', '-', '_', '→', '=']
+        .into_iter()
+        .find(|mark| word.contains(*mark))?;
     let parts: Vec<&str> = word.split(mark).filter(|part| !part.is_empty()).collect();
-    let numbered = parts.iter().any(|part| numbers::plain(part, before).is_some());
+    let numbers = parts
+        .iter()
+        .filter(|part| numbers::plain(part, before).is_some())
+        .count();
     let between = match mark {
         // "A-320" and "well-known" are for the voice, "20-minute" is a number.
-        '-' if !numbered => return None,
+        '-' if numbers != 1 || parts.len() != 2 => return None,
         '-' => "-",
         '—' | '–' => ", ",
         '→' => " to ",
@@ -202,7 +218,12 @@ fn joined(word: &str, before: &str) -> Option<String> {
         let number = numbers::plain(part, "");
         number.unwrap_or_else(|| part.trim_matches('_').to_owned())
     });
-    Some(parts.collect::<Vec<_>>().join(between))
+    Some(
+        parts
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(between),
+    )
 }
 
 #[cfg(test)]

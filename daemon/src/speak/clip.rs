@@ -170,7 +170,12 @@ mod tests {
     #[test]
     fn sizes_that_a_pipe_could_not_know_are_put_right() {
         let whole = wav(&[7; 1600]);
-        for (promised, riff) in [(0, 0), (u32::MAX, u32::MAX), (0x7fff_ffff, 0x7fff_f024), (3200, 9)] {
+        for (promised, riff) in [
+            (0, 0),
+            (u32::MAX, u32::MAX),
+            (0x7fff_ffff, 0x7fff_f024),
+            (3200, 9),
+        ] {
             let mut piped = whole.clone();
             piped[4..8].copy_from_slice(&riff.to_le_bytes());
             piped[40..44].copy_from_slice(&promised.to_le_bytes());

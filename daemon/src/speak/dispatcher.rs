@@ -93,6 +93,7 @@ impl Dispatcher {
             read: Vec::new(),
             lines: VecDeque::new(),
             speaking: Speaking::Nothing,
+            refused: false,
         };
         let user = plain::one_line(&std::env::var("USER").unwrap_or_default(), 40).replace([' ', ':'], "_");
         let user = if user.is_empty() { "user" } else { &user };
@@ -100,7 +101,8 @@ impl Dispatcher {
             .await?;
         let modules = talk.order("LIST OUTPUT_MODULES").await?;
         if !modules.iter().any(|module| module != "dummy") {
-            let what = "speech-dispatcher has no voice. Install its espeak-ng module (speech-dispatcher-espeak-ng).";
+            let what =
+                "speech-dispatcher has no voice. Install its espeak-ng module (speech-dispatcher-espeak-ng).";
             return Err(Trouble::Absent(what.to_owned()));
         }
         talk.order("SET SELF NOTIFICATION ALL ON").await?;
@@ -119,7 +121,9 @@ impl Dispatcher {
         }
         for wish in wishes {
             match talk.order(&wish).await {
-                Err(Trouble::Failed(why)) => tracing::debug!(wish, why, "speech-dispatcher does not follow"),
+                Err(Trouble::Failed(why)) if talk.refused => {
+                    tracing::debug!(wish, why, "speech-dispatcher does not follow")
+                }
                 done => drop(done?),
             }
         }
@@ -189,6 +193,8 @@ struct Talk {
     read: Vec<u8>,
     lines: VecDeque<String>,
     speaking: Speaking,
+    /// Whether the last order was answered, with a no.
+    refused: bool,
 }
 
 /// A line of the server: `250-text` or, the last one of an answer, `250 text`.
@@ -236,6 +242,7 @@ impl Talk {
 
     async fn answer(&mut self) -> Result<Vec<String>, Trouble> {
         let (mut texts, mut events) = (Vec::new(), VecDeque::new());
+        self.refused = false;
         for _ in 0..MAX_LINES {
             let whole = self.line(ANSWER).await?;
             let Some(line) = Line::of(&whole) else {
@@ -251,7 +258,10 @@ impl Talk {
                     return Ok(texts);
                 }
                 // What else there is are refusals.
-                (_, true) => return Err(cannot(&plain::one_line(line.text, 100).to_lowercase())),
+                (_, true) => {
+                    self.refused = true;
+                    return Err(cannot(&plain::one_line(line.text, 100).to_lowercase()));
+                }
                 (_, false) => {}
             }
         }
@@ -409,10 +419,14 @@ fn rate(factor: f32) -> i32 {
 /// Where the server listens: what `SPEECHD_ADDRESS` says, or the usual place.
 fn address() -> Result<PathBuf, Trouble> {
     let given = std::env::var_os("SPEECHD_ADDRESS").unwrap_or_default();
-    place(given.as_bytes(), std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), || {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
-    })
+    place(
+        given.as_bytes(),
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
+        || {
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
+        },
+    )
 }
 
 fn place(
@@ -440,7 +454,12 @@ fn place(
 async fn start(socket: &Path) -> Result<UnixStream, Trouble> {
     tracing::info!("starting speech-dispatcher");
     let started = Command::new(SERVER)
-        .args(["--spawn", "--communication-method", "unix_socket", "--socket-path"])
+        .args([
+            "--spawn",
+            "--communication-method",
+            "unix_socket",
+            "--socket-path",
+        ])
         .arg(socket)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -468,6 +487,11 @@ fn absent(error: &io::Error) -> bool {
 }
 
 fn cannot(why: &str) -> Trouble {
-    Trouble::Failed(format!("speech-dispatcher could not speak: {}.", why.trim_end_matches('.')))
+    Trouble::Failed(format!(
+        "speech-dispatcher could not speak: {}.",
+        why.trim_end_matches('.')
+    ))
 }
 
+#[cfg(test)]
+mod tests;

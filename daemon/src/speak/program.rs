@@ -13,7 +13,7 @@ use tokio::{
 use tools::system::plain;
 
 use super::{
-    Pieces, Settings, Trouble, Voice,
+    Choice, Pieces, Settings, Trouble, Voice,
     clip::{Clip, Maker, play_all},
     voice::allowance,
 };
@@ -41,9 +41,10 @@ pub fn espeak(settings: &Settings) -> Program {
     // 175 words a minute and 100 are its own defaults.
     let speed = (175.0 * settings.rate).round().clamp(80.0, 450.0);
     let amplitude = (100.0 * settings.volume).round().clamp(0.0, 200.0);
-    let voice = match settings.name.is_empty() {
-        true => "en",
-        false => &settings.name,
+    // Behind another voice the name is one of that.
+    let voice = match settings.choice == Choice::EspeakNg && !settings.name.is_empty() {
+        true => &settings.name,
+        false => "en",
     };
     let words = [
         "espeak-ng",
@@ -91,7 +92,8 @@ pub fn command(settings: &Settings) -> Program {
         words => words.clone(),
     };
     let program = words.as_ref().ok().and_then(|words| words.first());
-    let absent = program.map(|program| format!("speech.command cannot be run: there is no program {program}."));
+    let absent =
+        program.map(|program| format!("speech.command cannot be run: there is no program {program}."));
     Program {
         name: "command",
         absent: absent.unwrap_or_default(),
@@ -238,3 +240,5 @@ pub(super) fn find(program: &str) -> Option<PathBuf> {
     folders.find(|path| path.is_file())
 }
 
+#[cfg(test)]
+mod tests;

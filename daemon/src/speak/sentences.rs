@@ -8,9 +8,9 @@ pub const LONGEST: usize = 300;
 
 /// What is followed by a full stop that ends nothing, unless a new line begins.
 const SHORT: &[&str] = &[
-    "dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "no", "nr", "vs", "e.g", "i.e", "cf", "approx", "ca", "dept",
-    "est", "fig", "gen", "rev", "hon", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov",
-    "dec", "mt", "ave", "vol", "pp", "ch", "ed",
+    "dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "no", "nr", "vs", "e.g", "i.e", "cf", "approx", "ca",
+    "dept", "est", "fig", "gen", "rev", "hon", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep",
+    "sept", "oct", "nov", "dec", "mt", "ave", "vol", "pp", "ch", "ed",
 ];
 
 /// Cuts text into sentences as it comes.
@@ -87,9 +87,12 @@ impl Splitter {
         let late = text.len() / 3;
         let last = |marks: &[char]| {
             let ends = text.rmatch_indices(marks).map(|(at, mark)| at + mark.len());
-            ends.into_iter().find(|end| *end > late && (marks == [' '] || text[*end..].starts_with(' ')))
+            ends.into_iter()
+                .find(|end| *end > late && (marks == [' '] || text[*end..].starts_with(' ')))
         };
-        let at = last(&[',', ';', ':']).or_else(|| last(&[' '])).unwrap_or(text.len());
+        let at = last(&[',', ';', ':'])
+            .or_else(|| last(&[' ']))
+            .unwrap_or(text.len());
         // A blank at the end stays before what comes.
         let rest = text[at..].trim_start().to_owned();
         let mut piece = std::mem::replace(&mut self.sentence, rest);
@@ -133,7 +136,8 @@ fn is_short(sentence: &str) -> bool {
     };
     let word = rest.rsplit([' ', '(', '"', '\'', '[']).next().unwrap_or_default();
     let mut letters = word.chars();
-    let initial = matches!((letters.next(), letters.next()), (Some(one), None) if one.is_uppercase() && one != 'I');
+    let initial =
+        matches!((letters.next(), letters.next()), (Some(one), None) if one.is_uppercase() && one != 'I');
     // "May." is a month and no short form; "no." ends a sentence when it is all of it.
     let alone = word.len() == rest.len() && word.eq_ignore_ascii_case("no");
     initial || (!alone && SHORT.iter().any(|short| word.eq_ignore_ascii_case(short)))
@@ -163,10 +167,16 @@ mod tests {
         check("Done. It is three.", &["Done.", "It is three."]);
         check("Really?! Yes… No.", &["Really?!", "Yes…", "No."]);
         check("She said \"Go.\" He went.", &["She said \"Go.\"", "He went."]);
-        check("It costs 3.5 euros. 20 are left.", &["It costs 3.5 euros.", "20 are left."]);
+        check(
+            "It costs 3.5 euros. 20 are left.",
+            &["It costs 3.5 euros.", "20 are left."],
+        );
         check("one\ntwo\r\n\r\nthree", &["one", "two", "three"]);
         check("没有。明天有三个！好", &["没有。", "明天有三个！", "好"]);
-        check("Look at example.org now. Or not.", &["Look at example.org now.", "Or not."]);
+        check(
+            "Look at example.org now. Or not.",
+            &["Look at example.org now.", "Or not."],
+        );
     }
 
     #[test]
@@ -190,7 +200,10 @@ mod tests {
     fn what_is_too_long_is_cut_where_people_breathe() {
         let text = "one two three, ".repeat(60);
         let pieces = split(&text);
-        assert!(pieces.len() > 2 && pieces.iter().all(|p| p.chars().count() <= LONGEST), "{pieces:?}");
+        assert!(
+            pieces.len() > 2 && pieces.iter().all(|p| p.chars().count() <= LONGEST),
+            "{pieces:?}"
+        );
         assert!(pieces.iter().all(|p| p.ends_with(',')), "{pieces:?}");
         let solid = "ä".repeat(3 * LONGEST + 1);
         let pieces = split(&solid);

@@ -93,11 +93,7 @@ const CHARACTER: Duration = Duration::from_millis(150);
 
 impl Pieces {
     /// What comes in there. `own` is told each piece that a voice takes.
-    pub(super) fn new(
-        inbox: mpsc::UnboundedReceiver<String>,
-        own: watch::Sender<Own>,
-        rate: f32,
-    ) -> Pieces {
+    pub(super) fn new(inbox: mpsc::UnboundedReceiver<String>, own: watch::Sender<Own>, rate: f32) -> Pieces {
         Pieces {
             inbox: tokio::sync::Mutex::new(inbox),
             open: Mutex::default(),
@@ -253,7 +249,12 @@ mod tests {
     async fn time_runs_only_while_a_voice_has_something_to_say() {
         let (send, inbox) = mpsc::unbounded_channel();
         let pieces = Pieces::new(inbox, watch::Sender::default(), 1.0);
-        let left = || pieces.due.borrow().map(|due| due.duration_since(Instant::now()).as_secs());
+        let left = || {
+            pieces
+                .due
+                .borrow()
+                .map(|due| due.duration_since(Instant::now()).as_secs())
+        };
         assert_eq!(left(), None, "nobody has anything to say");
         for length in [100, 20] {
             send.send("x".repeat(length)).unwrap();

@@ -53,7 +53,10 @@ fn list(items: &mut Vec<String>, lines: &mut Vec<String>) {
 
 /// A line that only draws: "---", "===", "|---|---|".
 fn is_rule(line: &str) -> bool {
-    line.len() > 2 && line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '|' | ':' | ' ' | '+' | '─'))
+    line.len() > 2
+        && line
+            .chars()
+            .all(|c| matches!(c, '-' | '=' | '*' | '_' | '|' | ':' | ' ' | '+' | '─'))
 }
 
 /// What stands behind the mark at the start of a line, and whether it is an item of a list.
@@ -69,7 +72,10 @@ fn start(line: &str) -> (&str, bool) {
     if let Some(rest) = bullet {
         let boxes = ["[ ] ", "[x] ", "[X] "];
         let rest = rest.trim_start();
-        return (boxes.iter().find_map(|b| rest.strip_prefix(b)).unwrap_or(rest), true);
+        return (
+            boxes.iter().find_map(|b| rest.strip_prefix(b)).unwrap_or(rest),
+            true,
+        );
     }
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let number = line.len() - digits.len();
@@ -80,7 +86,8 @@ fn start(line: &str) -> (&str, bool) {
     }
 }
 
-/// The rest of a line without markup, with plain marks instead of fine ones.
+/// The rest of a line without markup, with plain marks instead of fine ones. Without brackets, too: a voice of macOS takes orders
+/// in those.
 fn inline(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -101,8 +108,10 @@ fn inline(line: &str) -> String {
                 }
             }
             '~' if rest.starts_with("~~") => {}
-            '_' if !text.ends_with(char::is_alphanumeric) || !rest[1..].starts_with(char::is_alphanumeric) => {}
+            '_' if !text.ends_with(char::is_alphanumeric)
+                || !rest[1..].starts_with(char::is_alphanumeric) => {}
             '|' => text.push_str(if text.trim().is_empty() { "" } else { ", " }),
+            '[' | ']' => text.push(' '),
             '…' => text.push('.'),
             '“' | '”' | '„' | '«' | '»' => text.push('"'),
             '‘' | '’' | '‚' => text.push('\''),
@@ -114,10 +123,7 @@ fn inline(line: &str) -> String {
         }
         rest = &rest[c.len_utf8()..];
     }
-    // A voice of macOS takes orders in such brackets.
-    let text = text.replace("[[", "").replace("]]", "");
-    let text = text.trim().trim_end_matches([',', ' ']);
-    text.to_owned()
+    text.trim().trim_end_matches([',', ' ']).to_owned()
 }
 
 /// `<b>`, `</speak>`, `<break time="3s"/>` say nothing; an address in such brackets does.
@@ -127,13 +133,21 @@ fn tag(text: &str) -> Option<(String, usize)> {
         return None;
     }
     // A tag is short; more would be looked through for each bracket.
-    let end = inner.char_indices().take(300).find(|(_, c)| matches!(c, '<' | '>'))?;
+    let end = inner
+        .char_indices()
+        .take(300)
+        .find(|(_, c)| matches!(c, '<' | '>'))?;
     if end.1 != '>' {
         return None;
     }
     let inner = &inner[..end.0];
-    let address = inner.contains('@') && !inner.contains(' ') || inner.contains("://") && !inner.contains('=');
-    let said = if address { format!(" {inner} ") } else { " ".to_owned() };
+    let address =
+        inner.contains('@') && !inner.contains(' ') || inner.contains("://") && !inner.contains('=');
+    let said = if address {
+        format!(" {inner} ")
+    } else {
+        " ".to_owned()
+    };
     Some((said, end.0 + 2))
 }
 

@@ -1,6 +1,9 @@
 //! Sums of money: "€12.50" is twelve euros fifty.
 
-use super::{Said, Token, numbers::{Number, cardinal}};
+use super::{
+    Said, Token,
+    numbers::{Number, cardinal},
+};
 
 /// A currency: its sign, its code, one and more of it, and of its hundredth.
 struct Currency {
@@ -52,10 +55,14 @@ const fn currency(
 /// A sum of money.
 pub fn said(tokens: &[Token], at: usize) -> Said {
     let token = tokens[at];
-    let next = tokens.get(at + 1).filter(|next| token.goes_on() && next.before.is_empty());
+    let next = tokens
+        .get(at + 1)
+        .filter(|next| token.goes_on() && next.before.is_empty());
     let bare = token.word.strip_prefix('-').unwrap_or(token.word);
     for currency in CURRENCIES {
-        let signed = bare.strip_prefix(currency.sign).or_else(|| bare.strip_suffix(currency.sign));
+        let signed = bare
+            .strip_prefix(currency.sign)
+            .or_else(|| bare.strip_suffix(currency.sign));
         let coded = bare == currency.code || bare == currency.sign;
         let (amount, mut count) = match (signed, next) {
             (Some(amount), _) if !amount.is_empty() => (amount, 1),
@@ -67,7 +74,9 @@ pub fn said(tokens: &[Token], at: usize) -> Said {
             continue;
         };
         let sign = if token.word.starts_with('-') { "minus " } else { "" };
-        let large = tokens.get(at + count).filter(|_| tokens[at + count - 1].goes_on());
+        let large = tokens
+            .get(at + count)
+            .filter(|_| tokens[at + count - 1].goes_on());
         let large = large.and_then(|word| LARGE.iter().find(|(written, _)| *written == word.word));
         let said = match large {
             Some((_, large)) => {
@@ -83,7 +92,9 @@ pub fn said(tokens: &[Token], at: usize) -> Said {
 
 /// "12.50", "1,234", and "12,50" as it is written on the continent.
 fn amount_of(text: &str) -> Option<Number> {
-    let continental = text.split_once(',').filter(|(_, cents)| cents.len() == 2 && !cents.contains(','));
+    let continental = text
+        .split_once(',')
+        .filter(|(_, cents)| cents.len() == 2 && !cents.contains(','));
     match continental {
         Some((whole, cents)) => Number::of(&format!("{}.{cents}", whole.replace('.', ""))),
         None => Number::of(text),
@@ -92,7 +103,9 @@ fn amount_of(text: &str) -> Option<Number> {
 
 impl Currency {
     fn words(&self, number: &Number) -> String {
-        let cents: Option<u64> = Some(number.part()).filter(|part| part.len() == 2).and_then(|part| part.parse().ok());
+        let cents: Option<u64> = Some(number.part())
+            .filter(|part| part.len() == 2)
+            .and_then(|part| part.parse().ok());
         let named = |count: u64, one: &str, more: &str| {
             format!("{} {}", cardinal(count), if count == 1 { one } else { more })
         };
@@ -100,10 +113,14 @@ impl Currency {
             (Some(0), Some(cents @ 1..)) if !self.cent.is_empty() => named(cents, self.cent, self.cents),
             (Some(whole), Some(0)) => named(whole, self.one, self.more),
             (Some(whole), Some(cents)) if !self.cent.is_empty() => {
-                format!("{} {}", named(whole, self.one, self.more), match cents {
-                    1..10 => format!("and {}", named(cents, self.cent, self.cents)),
-                    _ => cardinal(cents),
-                })
+                format!(
+                    "{} {}",
+                    named(whole, self.one, self.more),
+                    match cents {
+                        1..10 => format!("and {}", named(cents, self.cent, self.cents)),
+                        _ => cardinal(cents),
+                    }
+                )
             }
             _ if number.is_one() => format!("{} {}", number.words(), self.one),
             _ => format!("{} {}", number.words(), self.more),

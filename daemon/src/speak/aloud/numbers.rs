@@ -3,8 +3,26 @@
 use super::{Said, Token};
 
 const ONES: [&str; 20] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
 ];
 const TENS: [&str; 10] = [
     "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
@@ -131,7 +149,11 @@ fn tens(number: u64) -> String {
     match number {
         0..20 => ONES[number as usize].to_owned(),
         _ if number.is_multiple_of(10) => TENS[number as usize / 10 % 10].to_owned(),
-        _ => format!("{}-{}", TENS[number as usize / 10 % 10], ONES[number as usize % 10]),
+        _ => format!(
+            "{}-{}",
+            TENS[number as usize / 10 % 10],
+            ONES[number as usize % 10]
+        ),
     }
 }
 
@@ -168,14 +190,15 @@ pub fn year(year: u64) -> String {
 
 /// Words before a number that make it a year.
 const YEARS: &[&str] = &[
-    "in", "since", "until", "till", "before", "after", "year", "early", "late", "mid", "spring", "summer", "autumn",
-    "fall", "winter", "circa",
+    "in", "since", "until", "till", "before", "after", "year", "early", "late", "mid", "spring", "summer",
+    "autumn", "fall", "winter", "circa",
 ];
 
 /// Whether four digits are a year, by what stands before them.
 pub fn is_year(word: &str, before: &str) -> Option<u64> {
     let number: u64 = word.parse().ok().filter(|_| word.len() == 4)?;
-    let known = YEARS.iter().any(|year| before.eq_ignore_ascii_case(year)) || super::times::month(before).is_some();
+    let known =
+        YEARS.iter().any(|year| before.eq_ignore_ascii_case(year)) || super::times::month(before).is_some();
     Some(number).filter(|number| known && (1100..2100).contains(number))
 }
 
@@ -253,7 +276,9 @@ fn unit(number: &Number, unit: &str) -> Option<&'static str> {
 fn split(word: &str) -> (&str, &str) {
     let end = word
         .char_indices()
-        .find(|(at, c)| !(c.is_ascii_digit() || matches!(c, '.' | ',') || (*at == 0 && matches!(c, '-' | '+'))))
+        .find(|(at, c)| {
+            !(c.is_ascii_digit() || matches!(c, '.' | ',') || (*at == 0 && matches!(c, '-' | '+')))
+        })
         .map_or(word.len(), |(at, _)| at);
     word.split_at(end)
 }
@@ -264,7 +289,9 @@ pub fn said(tokens: &[Token], at: usize, before: &str) -> Said {
     let word = token.word;
     if let Some(number) = is_year(word, before) {
         // "in 2000 metres" is no year.
-        let measured = tokens.get(at + 1).is_some_and(|next| token.goes_on() && is_unit(next.word));
+        let measured = tokens
+            .get(at + 1)
+            .is_some_and(|next| token.goes_on() && is_unit(next.word));
         if !measured {
             return Some((year(number), 1));
         }
@@ -281,10 +308,22 @@ pub fn said(tokens: &[Token], at: usize, before: &str) -> Said {
         }
         return Some((number.words(), 1));
     }
-    if let Some(measured) = measured(word) {
+    if let Some(measured) = decade(word).or_else(|| measured(word)) {
         return Some((measured, 1));
     }
-    plain(word, before).map(|said| (said, 1))
+    let said = plain(word, before)?;
+    // "10-15 km" are several.
+    let next = tokens
+        .get(at + 1)
+        .filter(|next| token.goes_on() && next.before.is_empty());
+    match next.and_then(|next| {
+        UNITS
+            .iter()
+            .find(|(written, _, _)| *written == next.word && *written != "x")
+    }) {
+        Some((_, _, more)) => Some((format!("{said} {more}"), 2)),
+        None => Some((said, 1)),
+    }
 }
 
 fn is_unit(word: &str) -> bool {
@@ -322,13 +361,13 @@ pub fn plain(word: &str, before: &str) -> Option<String> {
         return Some(format!("plus {}", number.words()));
     }
     for ending in ["st", "nd", "rd", "th"] {
-        if let Some(count) = word.strip_suffix(ending).and_then(Number::of).and_then(|n| n.count()) {
+        if let Some(count) = word
+            .strip_suffix(ending)
+            .and_then(Number::of)
+            .and_then(|n| n.count())
+        {
             return Some(ordinal(count));
         }
-    }
-    if let Some(decade) = word.strip_suffix("s").filter(|digits| digits.len() == 4 && digits.ends_with('0')) {
-        let number: u64 = decade.parse().ok()?;
-        return Some(many(&year(number)));
     }
     match word {
         "1/2" | "½" => return Some("one half".to_owned()),
@@ -339,7 +378,14 @@ pub fn plain(word: &str, before: &str) -> Option<String> {
         "24/7" => return Some("twenty-four seven".to_owned()),
         _ => {}
     }
-    for (mark, between) in [('-', " to "), ('–', " to "), (':', " to "), ('/', " slash "), ('x', " by "), ('×', " by ")] {
+    for (mark, between) in [
+        ('-', " to "),
+        ('–', " to "),
+        (':', " to "),
+        ('/', " slash "),
+        ('x', " by "),
+        ('×', " by "),
+    ] {
         if let Some((left, right)) = word.split_once(mark).filter(|(left, _)| !left.is_empty()) {
             let (_, unit) = split(right);
             let whole = &right[..right.len() - unit.len()];
@@ -359,24 +405,34 @@ pub fn plain(word: &str, before: &str) -> Option<String> {
     // Versions and addresses of machines.
     let parts: Vec<&str> = word.split('.').collect();
     if parts.len() > 2 && parts.iter().all(|part| Number::of(part).is_some()) {
-        let parts: Vec<String> = parts.iter().filter_map(|part| Some(Number::of(part)?.words())).collect();
+        let parts: Vec<String> = parts
+            .iter()
+            .filter_map(|part| Some(Number::of(part)?.words()))
+            .collect();
         return Some(parts.join(" point "));
     }
     None
 }
 
-/// "nineties".
-fn many(words: &str) -> String {
-    match words.strip_suffix('y') {
+/// "1990s".
+fn decade(word: &str) -> Option<String> {
+    let digits = word
+        .strip_suffix('s')
+        .filter(|digits| digits.len() == 4 && digits.ends_with('0'))?;
+    let words = year(is_year(digits, "in")?);
+    Some(match words.strip_suffix('y') {
         Some(tens) => format!("{tens}ies"),
         None => format!("{words}s"),
-    }
+    })
 }
 
 /// A telephone number: a plus or a nought, and groups of digits.
 fn phone(tokens: &[Token], at: usize) -> Said {
     let grouped = |word: &str| {
-        let bare: String = word.chars().filter(|c| !matches!(c, '-' | '/' | '(' | ')')).collect();
+        let bare: String = word
+            .chars()
+            .filter(|c| !matches!(c, '-' | '/' | '(' | ')'))
+            .collect();
         Some(bare).filter(|bare| !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let first = tokens[at].word;

@@ -53,7 +53,9 @@ fn is_domain(name: &str) -> bool {
         && last.chars().all(letters)
         && last.starts_with(|c: char| c.is_ascii_lowercase());
     let labels = rest.split('.').all(|label| {
-        let fits = label.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        let fits = label
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
         !label.is_empty() && fits
     });
     ends && labels && rest.chars().any(char::is_alphabetic)

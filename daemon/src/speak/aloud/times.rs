@@ -6,11 +6,27 @@ use super::{
 };
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = [
-    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
 ];
 
 /// A time of day.
@@ -28,7 +44,8 @@ impl Clock {
         let (hour, minute) = (parts.next()?, parts.next()?);
         let second = parts.next();
         let two = |part: &str| part.len() == 2;
-        let fits = (1..=2).contains(&hour.len()) && two(minute) && second.is_none_or(two) && parts.next().is_none();
+        let fits =
+            (1..=2).contains(&hour.len()) && two(minute) && second.is_none_or(two) && parts.next().is_none();
         let clock = Clock {
             hour: number(hour)?,
             minute: number(minute)?,
@@ -118,7 +135,9 @@ fn clock(tokens: &[Token], at: usize) -> Said {
         return Some((range(from, to), 1));
     }
     let (from, count) = one(tokens, at)?;
-    let between = tokens.get(at + count).filter(|_| tokens[at + count - 1].goes_on());
+    let between = tokens
+        .get(at + count)
+        .filter(|_| tokens[at + count - 1].goes_on());
     if let Some(between) = between
         && matches!(between.word, "to" | "-" | "–" | "until")
         && between.goes_on()
@@ -136,9 +155,14 @@ fn clock(tokens: &[Token], at: usize) -> Said {
 /// A time at these words, and how many they are: "14:30", "9:30 am", "9pm".
 fn one(tokens: &[Token], at: usize) -> Option<(Clock, usize)> {
     let token = tokens.get(at)?;
-    let next = tokens.get(at + 1).filter(|_| token.goes_on()).and_then(|next| half(next.word));
+    let next = tokens
+        .get(at + 1)
+        .filter(|_| token.goes_on())
+        .and_then(|next| half(next.word));
     let lower = token.word.to_ascii_lowercase();
-    let attached = ["am", "pm", "a.m.", "p.m."].iter().find_map(|end| Some((lower.strip_suffix(end)?, half(end)?)));
+    let attached = ["am", "pm", "a.m.", "p.m."]
+        .iter()
+        .find_map(|end| Some((lower.strip_suffix(end)?, half(end)?)));
     let (text, half, count) = match (attached, next) {
         (Some((text, half)), _) => (text, Some(half), 1),
         (None, Some(half)) => (&*lower, Some(half), 2),
@@ -182,7 +206,9 @@ fn iso(word: &str) -> Option<String> {
         return Some(said);
     };
     // An offset is for machines.
-    let end = time.find(|c: char| !(c.is_ascii_digit() || c == ':')).unwrap_or(time.len());
+    let end = time
+        .find(|c: char| !(c.is_ascii_digit() || c == ':'))
+        .unwrap_or(time.len());
     let mut clock = Clock::of(&time[..end])?;
     clock.second = 0;
     Some(format!("{said} at {}", clock.words(true)))
@@ -209,9 +235,12 @@ fn slashes(word: &str) -> Option<String> {
     };
     match (first, second) {
         _ if in_year < 1000 => None,
-        (1..=12, 1..=12) if first != second => {
-            Some(format!("the {} of the {}, {}", ordinal(first), ordinal(second), year(in_year)))
-        }
+        (1..=12, 1..=12) if first != second => Some(format!(
+            "the {} of the {}, {}",
+            ordinal(first),
+            ordinal(second),
+            year(in_year)
+        )),
         (_, 1..=12) => dated(first, second, Some(in_year)),
         (1..=12, _) => dated(second, first, Some(in_year)),
         _ => None,
@@ -276,7 +305,9 @@ fn month_first(tokens: &[Token], at: usize) -> Said {
 /// With the year that stands behind this word, if one does.
 fn with_year(said: String, tokens: &[Token], last: usize) -> (String, usize) {
     let leads = leads(&tokens[last]) || tokens[last].after == ",";
-    let next = tokens.get(last + 1).filter(|next| leads && next.before.is_empty());
+    let next = tokens
+        .get(last + 1)
+        .filter(|next| leads && next.before.is_empty());
     match next.and_then(|next| is_year(next.word, "in")) {
         Some(number) => (format!("{said} {}", year(number)), 1),
         None => (said, 0),
@@ -288,6 +319,8 @@ fn weekday(tokens: &[Token], at: usize) -> Option<&'static str> {
     let word = tokens[at].word;
     let next = tokens.get(at + 1)?.word;
     let dated = next.starts_with(|c: char| c.is_ascii_digit()) || month(next).is_some();
-    let day = DAYS.into_iter().find(|day| (3..=4).contains(&word.len()) && day.starts_with(word));
+    let day = DAYS
+        .into_iter()
+        .find(|day| (3..=4).contains(&word.len()) && day.starts_with(word));
     day.filter(|_| dated)
 }

@@ -1,5 +1,7 @@
 //! Media players, whichever they are: MPRIS 2.2.
 
+mod volume;
+
 use std::collections::HashMap;
 
 use futures_util::future::join_all;
@@ -13,6 +15,7 @@ use crate::{
     contract::ToolError,
     system::{heard, plain},
 };
+pub use volume::Mixer;
 
 const PREFIX: &str = "org.mpris.MediaPlayer2.";
 const PATH: &str = "/org/mpris/MediaPlayer2";
