@@ -1,6 +1,7 @@
 //! Speech in the loop: what a spoken request is answered with is said aloud, and stops at once when the person wants to speak.
 
 use std::{
+    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -8,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
     task::JoinHandle,
@@ -159,7 +161,12 @@ impl Daemon {
             _coming,
         } = saying;
         let task = tokio::spawn(async move {
-            let trouble = speaker.answer(&text).await.err();
+            let saying = AssertUnwindSafe(speaker.answer(&text)).catch_unwind();
+            let said = saying.await.unwrap_or_else(|_| {
+                tracing::error!("a voice panicked");
+                Err(Trouble::Failed("Something went wrong while I spoke.".to_owned()))
+            });
+            let trouble = said.err();
             let _ = events.send(Event::Said { number, trouble }).await;
         });
         self.aloud = Some(Aloud {

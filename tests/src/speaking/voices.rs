@@ -89,6 +89,11 @@ impl Server {
         Some(server)
     }
 
+    fn pause(&self) {
+        let pid = rustix::process::Pid::from_raw(self.process.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    }
+
     fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -285,6 +290,35 @@ async fn another_voice_takes_over_when_the_server_dies() {
     let (begins, ends) = (ear.begins(killed).unwrap(), ear.ends(killed));
     println!("the other voice is heard from {begins} to {ends} ms after that");
     assert!(ends > 3000, "the sentence is said again, and the second one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_voice_takes_over_when_the_server_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(pulse) = Pulse::start(folder.path()) else {
+        return;
+    };
+    let Some(server) = Server::start(folder.path(), &pulse) else {
+        return;
+    };
+    if !there("espeak-ng") {
+        return;
+    }
+    let ear = Ear::open(&pulse);
+    let speaker = Speaker::of(Settings {
+        socket: Some(server.socket.clone()),
+        ..settings(Choice::Auto, &pulse)
+    });
+    server.pause();
+    println!("heard after {} ms", is_heard(&speaker, &ear, "Hello.").await);
+    // It is not tried again at once.
+    let began = Instant::now();
+    let again = is_heard(&speaker, &ear, "Hello.").await;
+    println!("heard after {again} ms");
+    assert!(
+        began.elapsed() < Duration::from_secs(30) && again < 2900,
+        "{again}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

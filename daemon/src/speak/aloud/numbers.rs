@@ -438,7 +438,8 @@ fn phone(tokens: &[Token], at: usize) -> Said {
     let first = tokens[at].word;
     let plus = first.starts_with('+');
     let head = grouped(first.trim_start_matches('+'))?;
-    if !plus && !(head.starts_with('0') && head.len() > 2) {
+    let national = head.starts_with('0') && head.len() > 2;
+    if !plus && !national {
         return None;
     }
     let mut rows = vec![digits(&head)];
