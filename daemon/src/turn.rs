@@ -96,7 +96,10 @@ async fn hear(
     if let Some(phrases) = &speech.after {
         transcript.text = phrases.strip(&transcript.text).to_owned();
     }
-    report.ms.stt = started.elapsed().as_secs_f32() * 1e3;
+    report.ms.stt = match &speech.transcript {
+        Some(known) => known.decode_ms,
+        None => started.elapsed().as_secs_f32() * 1e3,
+    };
     report.say.clone_from(&transcript.text);
     let (text, seconds) = (transcript.text.clone(), speech.seconds());
     front.show(&Happening::Heard {

@@ -11,6 +11,7 @@ mod program;
 mod desktop;
 mod pulse;
 mod screen;
+mod spoken;
 
 mod chat;
 mod daemon_loop;
@@ -30,6 +31,7 @@ mod microphone;
 mod muting;
 mod answering;
 mod waking;
+mod voice;
 mod hotkey;
 mod portal;
 mod following;

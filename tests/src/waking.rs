@@ -3,7 +3,7 @@
 //! phrase in another way than requests; `voice` has the same with real models.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,72 +24,18 @@ use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 
 use crate::{
     daemon_loop::{asking_tools, note},
-    microphone::{COMMAND, Talk, alone_in, recording, tomorrow},
+    microphone::{Talk, alone_in, tomorrow},
     pulse::Pulse,
     session::told,
+    spoken::{
+        Sound::{Music, Noise, Pause, Phrase as Said, Request},
+        sounds,
+    },
 };
 
-const RATE: usize = 16_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any silence after which something is over.
 const WHILE: Duration = Duration::from_secs(4);
-
-/// What is played, one after the other.
-#[derive(Clone, Copy)]
-enum Sound {
-    /// Somebody says "computer".
-    Phrase,
-    /// Somebody asks for the time.
-    Request,
-    /// Nothing, for so many milliseconds.
-    Pause(usize),
-    /// A kitchen, for so many milliseconds.
-    Noise(usize),
-}
-use Sound::{Noise, Pause, Phrase as Computer, Request};
-
-/// One stretch of sound, made of these.
-fn sounds(folder: &Path, parts: &[Sound]) -> Option<PathBuf> {
-    let speech = recording(COMMAND)?;
-    let root = speech.parent()?.parent()?.to_owned();
-    let mut computers: Vec<PathBuf> = std::fs::read_dir(root.join("wake/computer"))
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "wav"))
-        .collect();
-    computers.sort();
-    let spoken = |path: &Path| {
-        let samples = wav::read(path).unwrap();
-        let range = daemon::listen::vad::speech(&samples).unwrap();
-        samples[range].to_vec()
-    };
-    let noise = wav::read(&root.join("kitchen-noise.wav")).unwrap();
-    let mut all = Vec::new();
-    for part in parts {
-        match part {
-            Computer => all.extend(spoken(&computers[0])),
-            Request => all.extend(spoken(&speech)),
-            Pause(ms) => all.extend(std::iter::repeat_n(0.0, ms * RATE / 1000)),
-            Noise(ms) => all.extend(noise.iter().cycle().take(ms * RATE / 1000)),
-        }
-    }
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let path = folder.join(format!("sound-{}.wav", COUNT.fetch_add(1, Ordering::Relaxed)));
-    let spec = hound::WavSpec {
-        channels: 1,
-        sample_rate: RATE as u32,
-        bits_per_sample: 16,
-        sample_format: hound::SampleFormat::Int,
-    };
-    let mut file = hound::WavWriter::create(&path, spec).unwrap();
-    for sample in all {
-        file.write_sample((sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)) as i16)
-            .unwrap();
-    }
-    file.finalize().unwrap();
-    Some(path)
-}
 
 /// What the recogniser was given.
 #[derive(Default)]
@@ -154,10 +100,10 @@ fn scenario(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
 #[test]
 fn phrase_and_request_in_one_breath() {
     scenario("phrase_and_request_in_one_breath", async |folder, pulse| {
-        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+        let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+        let (stt, asked) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
         let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
         waits(&talk, &pulse, 0).await;
         pulse.speak(&sound);
@@ -182,7 +128,7 @@ fn phrase_and_request_in_one_breath() {
 #[test]
 fn phrase_then_a_pause_then_the_request() {
     scenario("phrase_then_a_pause_then_the_request", async |folder, pulse| {
-        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Pause(2500), Request, Pause(300)]) else {
+        let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Pause(2500), Request, Pause(300)]) else {
             return;
         };
         let (stt, _) = hearing("Computer.", &["What do I have tomorrow?"]);
@@ -200,12 +146,12 @@ fn only_the_phrase_where_more_was_expected() {
     scenario(
         "only_the_phrase_where_more_was_expected",
         async |folder, pulse| {
-            let first = sounds(&folder, &[Pause(600), Computer, Pause(300)]);
+            let first = sounds(&folder, &[Pause(600), Said(0), Pause(300)]);
             let (Some(first), Some(request)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
                 return;
             };
             // The clip had more in it than there was: the person is listened to on, and nothing is made of the phrase.
-            let (stt, _) = hearing("Computer, um", &["Computer.", "What do I have tomorrow?"]);
+            let (stt, _) = hearing("Said(0), um", &["Computer.", "What do I have tomorrow?"]);
             let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.speak(&first);
@@ -222,7 +168,7 @@ fn only_the_phrase_where_more_was_expected() {
 #[test]
 fn the_phrase_and_then_nothing() {
     scenario("the_phrase_and_then_nothing", async |folder, pulse| {
-        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Pause(300)]) else {
+        let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Pause(300)]) else {
             return;
         };
         let (stt, asked) = hearing("Computer.", &[]);
@@ -278,19 +224,35 @@ fn noise_alone() {
 }
 
 #[test]
+fn music_alone() {
+    scenario("music_alone", async |folder, pulse| {
+        let Some(sound) = sounds(&folder, &[Music(6000)]) else {
+            return;
+        };
+        let (stt, asked) = hearing("Computer.", &[]);
+        let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, awake).await;
+        waits(&talk, &pulse, 0).await;
+        pulse.speak(&sound);
+        tokio::time::sleep(WHILE).await;
+        assert_eq!(asked.clips.load(Ordering::Relaxed), 0);
+        waits(&talk, &pulse, 0).await;
+    });
+}
+
+#[test]
 fn the_answer_is_gone_on_from_without_the_phrase() {
     scenario(
         "the_answer_is_gone_on_from_without_the_phrase",
         async |folder, pulse| {
-            let first = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]);
+            let first = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]);
             let (Some(first), Some(second)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
                 return;
             };
             let requests = [
-                "Computer, what do I have tomorrow?",
+                "Said(0), what do I have tomorrow?",
                 "And what do I have tomorrow?",
             ];
-            let (stt, asked) = hearing("Computer, what", &requests);
+            let (stt, asked) = hearing("Said(0), what", &requests);
             let llm = ScriptedLlm::replies([tomorrow(), tomorrow()]);
             let talk = Talk::with(llm, stt, going_on).await;
             waits(&talk, &pulse, 0).await;
@@ -313,10 +275,10 @@ fn the_answer_is_gone_on_from_without_the_phrase() {
 #[test]
 fn never_mind_is_no_request() {
     scenario("never_mind_is_no_request", async |folder, pulse| {
-        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+        let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, asked) = hearing("Computer, never", &["Computer, never mind."]);
+        let (stt, asked) = hearing("Said(0), never", &["Said(0), never mind."]);
         let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, going_on).await;
         waits(&talk, &pulse, 0).await;
         pulse.speak(&sound);
@@ -333,11 +295,11 @@ fn never_mind_is_no_request() {
 #[test]
 fn the_phrase_interrupts_what_tiro_does() {
     scenario("the_phrase_interrupts_what_tiro_does", async |folder, pulse| {
-        let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+        let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let requests = ["Computer, tell me a story.", "Computer, what do I have tomorrow?"];
-        let (stt, _) = hearing("Computer, what", &requests);
+        let requests = ["Said(0), tell me a story.", "Said(0), what do I have tomorrow?"];
+        let (stt, _) = hearing("Said(0), what", &requests);
         let mut replies = vec![Reply::Text(tomorrow()), Reply::Hang("Once".to_owned())];
         let llm = ScriptedLlm::answering(move |_| replies.pop().unwrap());
         let talk = Talk::with(llm, stt, awake).await;
@@ -357,13 +319,10 @@ fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
     scenario(
         "who_says_stop_to_what_they_interrupted_wants_nothing_more",
         async |folder, pulse| {
-            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, _) = hearing(
-                "Computer, stop",
-                &["Computer, tell me a story.", "Computer, stop."],
-            );
+            let (stt, _) = hearing("Said(0), stop", &["Said(0), tell me a story.", "Said(0), stop."]);
             let llm = ScriptedLlm::answering(|_| Reply::Hang("Once".to_owned()));
             let talk = Talk::with(llm, stt, awake).await;
             waits(&talk, &pulse, 0).await;
@@ -383,11 +342,11 @@ fn a_question_is_answered_without_the_phrase() {
     scenario(
         "a_question_is_answered_without_the_phrase",
         async |folder, pulse| {
-            let first = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]);
+            let first = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]);
             let (Some(first), Some(yes)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
                 return;
             };
-            let (stt, _) = hearing("Computer, note", &["Computer, note milk.", "Yes."]);
+            let (stt, _) = hearing("Said(0), note", &["Said(0), note milk.", "Yes."]);
             let mut talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
                 asking_tools(parts);
                 awake(parts);
@@ -416,10 +375,10 @@ fn a_question_is_answered_without_the_phrase() {
 #[test]
 fn silence_to_a_question_is_no() {
     scenario("silence_to_a_question_is_no", async |folder, pulse| {
-        let Some(first) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+        let Some(first) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, _) = hearing("Computer, note", &["Computer, note milk."]);
+        let (stt, _) = hearing("Said(0), note", &["Said(0), note milk."]);
         let talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
             asking_tools(parts);
             awake(parts);
@@ -440,10 +399,10 @@ fn a_muted_microphone_is_closed_to_the_phrase_too() {
     scenario(
         "a_muted_microphone_is_closed_to_the_phrase_too",
         async |folder, pulse| {
-            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+            let (stt, asked) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
             let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             talk.listen("mute").await;
@@ -464,10 +423,10 @@ fn a_microphone_that_comes_back_is_listened_to_again() {
     scenario(
         "a_microphone_that_comes_back_is_listened_to_again",
         async |folder, pulse| {
-            let Some(sound) = sounds(&folder, &[Pause(600), Computer, Request, Pause(300)]) else {
+            let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
+            let (stt, _) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
             let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.kill();

@@ -29,6 +29,7 @@ use crate::{
     },
     reply::{Confirmation, Happening, State, answer, plain_words},
     room::{Limits, transcribe},
+    speak::earcon::Earcon,
 };
 
 /// What push to talk can do.
@@ -147,6 +148,9 @@ const BOUNCE: Duration = Duration::from_millis(750);
 
 /// A key that comes up sooner was tapped.
 const TAP: Duration = Duration::from_millis(400);
+
+/// What was said so long after Tiro's own words may be they.
+const OWN: Duration = Duration::from_secs(3);
 
 /// Nobody waits for what was said, but the desktop.
 pub(super) const NOBODY: u64 = 0;
@@ -360,6 +364,7 @@ impl Daemon {
             return;
         };
         let interrupts = open.interrupts;
+        self.parts.speak.earcon(Earcon::Begins);
         let meant = |running: &mut Running| Some(running.number) == interrupts && running.told.stop();
         if let Some(running) = self.running.take_if(meant) {
             running.task.abort();
@@ -394,6 +399,7 @@ impl Daemon {
         if open.is_none() && closing.is_empty() {
             return false;
         }
+        self.parts.speak.earcon(Earcon::Nothing);
         self.rest();
         self.go_on();
         true
@@ -418,6 +424,7 @@ impl Daemon {
                 let Some(speech) = self.meant(&open, speech) else {
                     return self.go_on();
                 };
+                self.parts.speak.earcon(Earcon::Ends);
                 // The others are told what goes on; this one, that something comes of what was said.
                 let state = self.shown();
                 self.tell(&Happening::State { state }, Some(client));
@@ -429,6 +436,9 @@ impl Daemon {
                 }
             }
             Heard::Nobody => {
+                if !matches!(open.way, Way::FollowUp(..)) {
+                    self.parts.speak.earcon(Earcon::Nothing);
+                }
                 match open.way {
                     Way::Key | Way::Woken(_) => self.mention(words::nothing_heard(), client),
                     // Who was asked may still answer; who was only listened to owes nobody a word.
@@ -438,6 +448,7 @@ impl Daemon {
                 self.rest();
             }
             Heard::Failed(why) => {
+                self.parts.speak.earcon(Earcon::Nothing);
                 self.noticed(Source::Microphone, vec![why]);
                 self.rest();
             }
@@ -465,8 +476,18 @@ impl Daemon {
             .transcript
             .as_ref()
             .map(|transcript| transcript.text.as_str());
+        // Nobody called, so it may be the end of what Tiro said, from the speaker.
+        let own = self.parts.speak.own().borrow().lately(OWN);
+        if let (Way::After(_) | Way::FollowUp(..), Some(text), Some(own)) = (open.way, text, own)
+            && ends_with(&own, text)
+        {
+            tracing::debug!("own words were heard");
+            self.rest();
+            return None;
+        }
         if open.question.is_none() && text.is_some_and(|text| takes_back(text, open.interrupted)) {
             self.leave_hands_free();
+            self.parts.speak.earcon(Earcon::Nothing);
             let text = words::cancelled();
             self.tell_one(open.client, Happening::Replied { text });
             self.rest();
@@ -634,6 +655,13 @@ impl Open {
     }
 }
 
+/// Whether a text ends with these words, of which there must be at least two: people say what they were told again, but not
+/// with its very last words only.
+fn ends_with(text: &str, words: &str) -> bool {
+    let (text, words) = (plain_words(text), plain_words(words));
+    words.contains(' ') && text.ends_with(&words)
+}
+
 /// Whether somebody says that they want nothing after all. Who has just interrupted something means that with shorter words,
 /// which are a request of their own where there was nothing to interrupt.
 fn takes_back(text: &str, interrupted: bool) -> bool {
@@ -660,6 +688,45 @@ async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_wants_nothing_after_all_is_understood() {
+        #[track_caller]
+        fn check(text: &str, interrupted: bool, expect: bool) {
+            assert_eq!(takes_back(text, interrupted), expect, "{text:?}");
+        }
+        for text in [
+            "Never mind.",
+            "Oh, never mind, thanks.",
+            "No, forget it!",
+            "Cancel.",
+        ] {
+            check(text, false, true);
+        }
+        for text in ["Stop.", "Okay, thank you.", "Be quiet, please.", "Thanks!"] {
+            check(text, false, false);
+        }
+        for text in ["Stop.", "Be quiet, please.", "Thanks!"] {
+            check(text, true, true);
+        }
+        for text in [
+            "Cancel my alarm.",
+            "Stop the music.",
+            "",
+            "Never mind the rain, what about Friday?",
+        ] {
+            check(text, true, false);
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_own_sentence_is_no_answer() {
+        let own = "You have two events tomorrow. Shall I? Say yes or no.";
+        assert!(ends_with(own, "Yes or no.") && ends_with(own, "say yes or no"));
+        for other in ["Yes.", "No.", "yes do it", "Shall I say yes?", ""] {
+            assert!(!ends_with(own, other), "{other}");
+        }
+    }
 
     #[test]
     fn a_turn_is_stopped_or_its_answer_is_told_but_never_both() {
