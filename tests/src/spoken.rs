@@ -61,7 +61,8 @@ fn spoken(path: &Path) -> Vec<f32> {
     samples[range].to_vec()
 }
 
-fn recordings(folder: &Path) -> Vec<PathBuf> {
+/// The recordings in a folder, in order.
+pub fn recordings(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
     let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.path())

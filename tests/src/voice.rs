@@ -10,16 +10,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use daemon::listen::{vad, wav};
+use daemon::{
+    bus::{self, Tiro1Proxy},
+    listen::{vad, wav},
+    reply::Happening,
+};
+use futures_util::StreamExt as _;
 use serde_json::Value;
+use zbus::MessageStream;
 
 use crate::{
+    microphone::{COMMAND, recording},
     program::{Daemon, Tiro, kill},
     pulse::Pulse,
     speaking::ear::{Ear, RATE},
     spoken::{
         Sound::{self, Music, Noise, Pause, Phrase, Request, Say},
-        sounds,
+        recordings, sounds,
     },
 };
 
@@ -322,4 +329,78 @@ fn real_conversation_by_voice() {
     println!("end of speech to the start of the action, ms: {actions:?}, p50 {p50}");
     assert!(actions.len() >= 3, "the start of an action is told");
     assert!(p50 < 10_000, "{p50} ms");
+}
+
+/// How soon the words are there when somebody has finished: at the pause, before it is sure that nothing more comes.
+#[test]
+fn real_words_are_there_when_the_person_has_finished() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let Some(pulse) = Pulse::start(tiro.home()) else {
+        return;
+    };
+    let Some(command) = recording(COMMAND) else { return };
+    let folder = command.parent().unwrap().parent().unwrap().join("commands");
+    // The recogniser alone is measured, and what is asked for is coffee: the model need not answer.
+    let config = CONFIG
+        .replace("enabled = true", "enabled = false")
+        .replace("espeak-ng", "off");
+    std::fs::write(tiro.home().join("config.toml"), config).unwrap();
+    let (daemon, _) = tiro.daemon_with(&[("PULSE_SERVER", &pulse.address())]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = bus::client(&tiro.home().join("run/tiro.sock"))
+            .await
+            .unwrap()
+            .unwrap();
+        let proxy = Tiro1Proxy::new(&client).await.unwrap();
+        let mut signals = MessageStream::from(&client);
+        proxy.status().await.unwrap();
+        let (mut early, mut changed) = (Vec::new(), 0);
+        for (n, path) in recordings(&folder).iter().step_by(5).enumerate() {
+            let samples = wav::read(path).unwrap();
+            let silence = vad::speech(&samples).map_or(0, |range| samples.len() - range.end + 4800);
+            assert_eq!(proxy.listen("toggle").await.unwrap(), "listening");
+            pulse.until_recorders(1);
+            let player = {
+                let mut command = pulse.command("paplay");
+                command.arg("--device=mic_in").arg(path);
+                std::thread::spawn(move || {
+                    command.status().unwrap();
+                    Instant::now()
+                })
+            };
+            let mut so_far: Vec<(Instant, String)> = Vec::new();
+            let said = loop {
+                let next = tokio::time::timeout(Duration::from_secs(60), signals.next()).await;
+                let message = next.expect("it is heard").unwrap().unwrap();
+                match bus::happening(&message) {
+                    Some(Happening::Hearing { text }) => so_far.push((Instant::now(), text)),
+                    Some(Happening::Heard { text, .. }) => break text,
+                    _ => {}
+                }
+            };
+            let _ = proxy.listen("cancel").await;
+            let ended = player.join().unwrap() - Duration::from_secs_f32(silence as f32 / RATE as f32);
+            let known = so_far.iter().rev().take_while(|(_, text)| *text == said).last();
+            let ms = known.map(|(at, _)| at.saturating_duration_since(ended).as_millis());
+            println!("{said:?}: {} partial, known after {ms:?} ms", so_far.len());
+            // The first one waits for the recogniser to be loaded.
+            match ms {
+                Some(ms) if n > 0 => early.push(ms),
+                Some(_) => {}
+                None => changed += 1,
+            }
+            daemon.until("idle", |s| s.state == "idle");
+        }
+        early.sort_unstable();
+        let p50 = early[early.len() / 2];
+        println!(
+            "end of speech to its words, ms: {early:?}, p50 {p50}; {changed} were recognised at the end"
+        );
+        assert!(changed * 3 <= early.len(), "most are known at the pause");
+        // A quarter of a second is the sound server's; ten times what a quiet machine needs is no pause any more.
+        assert!(p50 < 1500, "{p50} ms");
+    });
 }
