@@ -46,6 +46,7 @@ const MAX_RESULT: usize = 1_600;
 const SURE_AGAIN: f32 = 0.7;
 
 /// The agent of one conversation.
+#[derive(Clone)]
 pub struct Agent {
     settings: Settings,
     renderer: Renderer,
@@ -90,7 +91,7 @@ pub struct Found {
 }
 
 /// What a turn has used up so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Turn {
     mistakes: usize,
     seen: HashSet<String>,
@@ -115,6 +116,7 @@ struct Turn {
 }
 
 /// What a failed call told.
+#[derive(Clone)]
 struct Told {
     text: String,
     /// Whether others wrote some of it.

@@ -24,7 +24,7 @@ use tools::{
 
 use crate::{
     agent::{
-        Agent, Ask, Ending, Reply, Settings,
+        Agent, Ask, Ending, Input, Reply, Settings, Step,
         toolbox::{Loaded, Toolbox},
     },
     listen::{Speech, hearing},
@@ -410,6 +410,50 @@ impl Room {
         )
         .await?;
         Ok(true)
+    }
+
+    /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said: then only its
+    /// answer is left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
+    /// before the person has finished. Whether there was anything to evaluate.
+    ///
+    /// # Errors
+    /// What keeps the engine from it.
+    pub async fn foresee(&mut self, text: &str) -> Result<bool, EngineError> {
+        let Some(ask) = self.foreseen(text).await else {
+            return Ok(false);
+        };
+        if ask.chat.is_some() {
+            return Ok(false);
+        }
+        // It may have come only now, and speaks a dialect of its own.
+        let ask = match self.needs_model().await? {
+            Some(_) => self.foreseen(text).await,
+            None => Some(ask),
+        };
+        let Some(ask) = ask else { return Ok(false) };
+        let request = Generate {
+            prompt: pieces(ask.prompt),
+            max_tokens: 0,
+            ..Generate::default()
+        };
+        bounded(
+            self.parts.limits.generate,
+            self.llm.generate(request, &mut |_| {}),
+        )
+        .await?;
+        Ok(true)
+    }
+
+    /// What the model would be asked about these words, if anything.
+    async fn foreseen(&mut self, text: &str) -> Option<Ask> {
+        let (context, asked) = (self.context(), self.asked(text, true).await);
+        // One that is thrown away: the words may not be what the person meant to say.
+        let mut guess = self.agent().clone();
+        let text = text.to_owned();
+        match guess.step(Input::Said { text, context, asked }) {
+            Step::Generate(ask) => Some(ask),
+            _ => None,
+        }
     }
 
     /// Keeps a finished turn in the trace, if there is one.

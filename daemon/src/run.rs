@@ -98,6 +98,8 @@ pub enum Event {
         number: u64,
         /// The words.
         text: String,
+        /// Whether the person paused after them.
+        pause: bool,
     },
     /// The microphone of a listening is closed, and what was said last is being recognised.
     Closed {
@@ -272,8 +274,10 @@ pub struct Daemon {
     begun: u64,
     /// Loads the model at the start.
     preparing: Option<JoinHandle<()>>,
-    /// Evaluates the conversation between turns.
+    /// Evaluates the conversation between turns, or what is being said.
     warming: Option<JoinHandle<()>>,
+    /// What was said so far, when that is being evaluated.
+    foreseen: Option<String>,
     /// How the next turn begins, when it begins a new conversation.
     forget: Arc<StdMutex<Option<Forget>>>,
     questions: Arc<StdMutex<Questions>>,
@@ -352,6 +356,7 @@ impl Daemon {
             begun: 0,
             preparing: None,
             warming: None,
+            foreseen: None,
             forget: Arc::default(),
             questions: Arc::default(),
             desktop: None,
@@ -400,7 +405,7 @@ impl Daemon {
                 Event::Hotkey(hotkey::Happened::Released(held)) => self.released(held),
                 Event::Hotkey(hotkey::Happened::Reached(reach)) => self.hotkey = reach,
                 Event::Opened { number } => self.opened(number),
-                Event::SoFar { number, text } => self.so_far(number, text),
+                Event::SoFar { number, text, pause } => self.so_far(number, text, pause),
                 Event::Closed { number } => self.closed(number),
                 Event::StayAwake => self.stay_awake(),
                 Event::Awake(number) => self.awake(number),
@@ -491,14 +496,27 @@ impl Daemon {
         }
     }
 
-    fn begin(&mut self, asking: Asking) {
-        // Warming up is only worth something while nobody waits. Loading the model is what this turn needs anyway.
-        if let Some(warming) = self.warming.take() {
-            warming.abort();
-        }
+    /// A conversation that nobody went on with is over.
+    fn part_after_silence(&mut self) {
         if self.last_turn.elapsed() > CONVERSATION {
             self.forget(Forget::Talk);
         }
+    }
+
+    fn begin(&mut self, asking: Asking) {
+        // Warming up is only worth something while nobody waits. Loading the model is what this turn needs anyway.
+        // So is having read what was said indeed.
+        let said = asking
+            .speech
+            .as_ref()
+            .and_then(|speech| speech.transcript.as_ref());
+        let foreseen = self.foreseen.take();
+        if let Some(warming) = self.warming.take()
+            && foreseen.is_none_or(|text| said.is_none_or(|said| said.text != text))
+        {
+            warming.abort();
+        }
+        self.part_after_silence();
         self.begun += 1;
         let (number, client) = (self.begun, asking.client);
         let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));

@@ -26,6 +26,7 @@ pub struct Rendered {
 }
 
 /// Renders prompts for one model.
+#[derive(Clone)]
 pub struct Renderer {
     template: Template,
     dialect: &'static dyn Dialect,

@@ -47,12 +47,14 @@ pub struct Turn {
 }
 
 /// A chat template, ready to render.
+#[derive(Clone)]
 pub struct Template {
     form: Form,
     bos: String,
     eos: String,
 }
 
+#[derive(Clone)]
 enum Form {
     ChatMl,
     Own {

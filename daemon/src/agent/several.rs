@@ -17,7 +17,7 @@ const JOINTS: &[&str] = &["also", "and", "plus", "then"];
 const MOST: usize = 3;
 
 /// What is still to be done of a sentence, and what came of the rest.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Rest {
     /// Business calls of the whole sentence.
     pub(super) calls: usize,

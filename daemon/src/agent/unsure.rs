@@ -10,6 +10,7 @@ use super::{Agent, Call, Ending, IfUnsure, Step};
 use crate::reply::yes_or_no;
 
 /// What was asked back about.
+#[derive(Clone)]
 pub(super) struct Unsure {
     pub(super) said: String,
     pub(super) tool: String,

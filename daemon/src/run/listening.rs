@@ -17,6 +17,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::{
     Asking, Daemon, Event, MAX_WAITING, Running, Source,
     front::{Speaking, lock},
+    one_turn::forgotten,
 };
 use crate::{
     bus::Client,
@@ -312,9 +313,10 @@ impl Daemon {
                     // What is told meanwhile may be lost in a rush.
                     let tell = |told: Early<'_>| {
                         let _ = events.try_send(match told {
-                            Early::SoFar { transcript, .. } => Event::SoFar {
+                            Early::SoFar { transcript, pause } => Event::SoFar {
                                 number,
                                 text: transcript.text.clone(),
+                                pause,
                             },
                             Early::Closed => Event::Closed { number },
                         });
@@ -376,12 +378,43 @@ impl Daemon {
         }
     }
 
-    /// Whoever is listened to sees what was understood so far.
-    pub(super) fn so_far(&mut self, number: u64, text: String) {
+    /// Whoever is listened to sees what was understood so far. Where that may be all, the model begins to read it.
+    pub(super) fn so_far(&mut self, number: u64, text: String, pause: bool) {
         let mut listenings = self.open.iter().chain(&self.closing);
-        if let Some(open) = listenings.find(|open| open.number == number) {
-            self.tell_one(open.client, Happening::Hearing { text });
+        let Some(open) = listenings.find(|open| open.number == number) else {
+            return;
+        };
+        let request = match (open.way, &self.parts.wake) {
+            (Way::Woken(_), Some(wake)) => wake.phrases.strip(&text).trim(),
+            _ => text.trim(),
+        };
+        let foreseeable = pause && open.question.is_none() && self.running.is_none();
+        let request = Some(request.to_owned()).filter(|request| foreseeable && !request.is_empty());
+        self.tell_one(open.client, Happening::Hearing { text });
+        if let Some(request) = request {
+            self.foresee(request);
         }
+    }
+
+    /// Lets the model read what the person may have said, until they say something else.
+    fn foresee(&mut self, text: String) {
+        if self.foreseen.as_ref() == Some(&text) {
+            return;
+        }
+        self.part_after_silence();
+        let (room, words) = (Arc::clone(&self.room), text.clone());
+        let forget = Arc::clone(&self.forget);
+        let reading = tokio::spawn(async move {
+            let mut room = room.lock().await;
+            forgotten(&mut room, &forget);
+            if let Err(error) = room.foresee(&words).await {
+                tracing::debug!(%error, "what may have been said could not be read ahead");
+            }
+        });
+        if let Some(before) = self.warming.replace(reading) {
+            before.abort();
+        }
+        self.foreseen = Some(text);
     }
 
     /// The microphone is closed: from now on the recogniser is what is waited for.

@@ -39,14 +39,19 @@ pub(super) async fn one_turn(
         .transpose()
         .map_err(|e| format!("{e:#}"))?;
     let mut room = room.lock().await;
+    forgotten(&mut room, forget);
+    room.pin(pinned);
+    Ok(turn(&mut room, utterance, front).await)
+}
+
+/// What was to be forgotten is, before anything else is said.
+pub(super) fn forgotten(room: &mut Room, forget: &StdMutex<Option<Forget>>) {
     let what = lock(forget).take();
     match what {
         Some(Forget::All) => room.forget(),
         Some(Forget::Talk) => room.part(),
         None => {}
     }
-    room.pin(pinned);
-    Ok(turn(&mut room, utterance, front).await)
 }
 
 /// Signals what happens until the turn is over, or until the client does not read.
