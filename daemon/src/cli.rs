@@ -7,6 +7,7 @@ pub mod partner;
 pub mod ask;
 pub mod confirm;
 pub mod listen;
+pub mod wake;
 pub mod chat;
 pub mod daemon;
 pub mod service;
@@ -68,6 +69,12 @@ pub enum Verb {
         /// Stay until the answer is there, and print it.
         #[arg(long)]
         wait: bool,
+    },
+    /// The words that wake Tiro without a key.
+    Wake {
+        /// What to do.
+        #[command(subcommand)]
+        verb: wake::WakeVerb,
     },
     /// A conversation in the terminal. Ctrl-C stops an answer, Ctrl-D leaves.
     Chat,
@@ -313,6 +320,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Daemon => daemon::run(&app).await,
         Verb::Service { verb } => service::run(&app, verb).await,
         Verb::Ask(args) => ask::run(&app, args).await,
+        Verb::Wake { verb } => wake::run(&app, verb).await,
         Verb::Chat => chat::run(&app).await,
         Verb::Transcribe { file, json } => {
             transcribe::run(&file, json, app.stt()?, &app.config.stt, &mut std::io::stdout()).await?;

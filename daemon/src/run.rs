@@ -26,6 +26,7 @@ pub use listening::{Action, Push};
 pub use look::Look;
 use models::llm::Prepared;
 use mute::Mute;
+pub use mute::is_muted;
 use notices::Notices;
 pub use notices::Source;
 use one_turn::{one_turn, panicked, pump};

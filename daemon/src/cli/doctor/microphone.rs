@@ -35,5 +35,28 @@ pub(super) async fn microphone(config: &Config) -> Section {
             "Restart it: `systemctl --user restart pipewire pipewire-pulse`, or `pulseaudio -k`.",
         ),
     }
+    wake(&mut section, config);
     section
+}
+
+/// Whether the microphone stays open, and for what.
+fn wake(section: &mut Section, config: &Config) {
+    let wake = &config.wake;
+    if !wake.enabled {
+        return;
+    }
+    if wake.phrases.is_empty() {
+        let todo = "Add one to wake.phrases in the config, or set wake.enabled to false.";
+        return section.warn("wake word", "It is on and has no phrase.", todo);
+    }
+    let phrases: Vec<String> = wake
+        .phrases
+        .iter()
+        .map(|phrase| format!("\"{phrase}\""))
+        .collect();
+    let says = format!(
+        "It listens all the time for {}. `tiro wake test` shows what it hears.",
+        phrases.join(" and ")
+    );
+    section.info("wake word", says);
 }

@@ -192,3 +192,39 @@ async fn what_is_wrong_is_found() {
     assert!(lines.contains(&"config.file fail".to_owned()));
     assert!(text.contains("Did you mean model?"), "{text}");
 }
+
+#[tokio::test]
+async fn an_open_microphone_is_named_with_what_it_listens_for() {
+    let home = tempfile::tempdir().unwrap();
+    let engines = home.path().join("engines");
+    let config = |wake: &str| {
+        let text = format!("[engines]\ndir = {engines:?}\n[wake]\n{wake}\n");
+        fs::write(home.path().join("config.toml"), text).unwrap();
+    };
+    config("enabled = true\nphrases = [\"hey tiro\", \"computer\"]");
+    let (lines, text) = report(home.path()).await;
+    assert!(
+        lines.contains(&"microphone.wake word info".to_owned()),
+        "{lines:?}"
+    );
+    assert!(
+        text.contains("all the time for \"hey tiro\" and \"computer\""),
+        "{text}"
+    );
+    config("enabled = true\nphrases = []");
+    let (lines, _) = report(home.path()).await;
+    assert!(
+        lines.contains(&"microphone.wake word warn".to_owned()),
+        "{lines:?}"
+    );
+    config("enabled = false");
+    let (lines, _) = report(home.path()).await;
+    assert!(!lines.iter().any(|line| line.contains("wake")), "{lines:?}");
+    config("enabled = true\nphrases = [\"hi\"]");
+    let (lines, text) = report(home.path()).await;
+    assert!(lines.contains(&"config.file fail".to_owned()), "{lines:?}");
+    assert!(
+        text.contains("wake.phrases is [\"hi\"]") && text.contains("one to four words"),
+        "{text}"
+    );
+}

@@ -24,9 +24,9 @@ const ENOUGH: usize = 4;
 pub const KEPT: usize = 375 * FRAME;
 /// Clips that may come out at once ...
 const BURST: f64 = 6.0;
-/// ... and one more each time so many frames went by, 3 s: who talks all day, or lets a radio do it, costs no more than
-/// twenty recognitions a minute.
-const EVERY: f64 = 187.5;
+/// ... and one more each time so many frames went by, 4 s: who talks all day, or lets a radio do it, costs no more than
+/// fifteen recognitions a minute.
+const EVERY: f64 = 250.0;
 
 /// Speech that begins after a pause: the first seconds of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -308,7 +308,7 @@ mod tests {
         }
         println!("{found} clips of {minutes} minutes, {} dropped", watch.dropped());
         assert!(
-            found <= minutes * 20 + BURST as usize + 1 && found >= minutes * 19,
+            found <= minutes * 15 + BURST as usize + 1 && found >= minutes * 14,
             "{found}"
         );
         assert!(watch.dropped() > 500);
