@@ -30,6 +30,7 @@ mod speaking;
 mod microphone;
 mod muting;
 mod answering;
+mod early;
 mod waking;
 mod voice;
 mod hotkey;

@@ -1,0 +1,172 @@
+//! What is said is recognised, and read by the model, while it is said: push to talk on a private sound server, with a
+//! recogniser and a model that follow a script.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use daemon::{reply::Happening, room::Parts};
+use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
+
+use crate::{
+    microphone::{Talk, alone_in, tomorrow},
+    spoken::{
+        Sound::{Pause, Request},
+        sounds,
+    },
+};
+
+fn early(parts: &mut Parts) {
+    parts.listen.early = true;
+}
+
+/// A recogniser that hears these words in ever longer stretches of what is said, and the last of them in all of it.
+fn growing(words: &'static [&'static str]) -> (ScriptedStt, Arc<AtomicUsize>) {
+    let asked = Arc::<AtomicUsize>::default();
+    let (counted, mut longest) = (Arc::clone(&asked), 0);
+    let stt = ScriptedStt::answering(move |request| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        longest = longest.max(request.samples.len());
+        // The recording has 1.1 s of speech.
+        let said = request.samples.len() * words.len() / 24_000;
+        Reply::Text(words[said.min(words.len() - 1)].to_owned())
+    });
+    (stt, asked)
+}
+
+#[test]
+fn the_words_are_told_before_the_person_has_finished() {
+    alone_in(
+        "early",
+        "the_words_are_told_before_the_person_has_finished",
+        async |folder, pulse| {
+            // Who speaks for longer is understood bit by bit.
+            let Some(sound) = sounds(&folder, &[Request, Request, Pause(300)]) else {
+                return;
+            };
+            let words = &["what", "what do I have", "what do I have tomorrow"];
+            let (stt, asked) = growing(words);
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, early).await;
+            talk.open("toggle", &pulse).await;
+            let player = pulse
+                .command("paplay")
+                .arg("--device=mic_in")
+                .arg(&sound)
+                .spawn()
+                .unwrap();
+            let mut so_far = Vec::new();
+            let said = talk
+                .told("what was said", |happening| match happening {
+                    Happening::Hearing { text } => {
+                        so_far.push(text);
+                        None
+                    }
+                    Happening::Heard { text, .. } => Some(text),
+                    _ => None,
+                })
+                .await;
+            assert_eq!(said, words[2]);
+            println!("{so_far:?}, asked {} times", asked.load(Ordering::Relaxed));
+            assert!(so_far.len() >= 2, "{so_far:?}");
+            assert_eq!(so_far.last().unwrap(), &said, "known at the pause");
+            let reply = talk.reply().await;
+            assert!(reply.contains("Dentist"), "{reply}");
+            pulse.until_recorders(0);
+            finish(player);
+            // The model had read all of it when it was asked.
+            assert_eq!(talk.running.llm.prompts().len(), 1, "it was asked once");
+            talk.running.until("counted", |s| s.turns == 1).await;
+            let tokens = talk.running.status().await.tokens;
+            println!("{tokens:?}");
+            assert!(
+                tokens.prompt > 100 && tokens.prompt - tokens.cached <= 2,
+                "{tokens:?}"
+            );
+        },
+    );
+}
+
+#[test]
+fn who_lets_the_key_go_in_mid_word_is_recognised_whole() {
+    alone_in(
+        "early",
+        "who_lets_the_key_go_in_mid_word_is_recognised_whole",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request, Request]) else {
+                return;
+            };
+            let (stt, asked) = growing(&["what", "what do I have", "what do I have tomorrow"]);
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, early).await;
+            talk.open("start", &pulse).await;
+            pulse.speak(&sound);
+            talk.listen("stop").await;
+            let reply = talk.reply().await;
+            assert!(reply.contains("Dentist"), "{reply}");
+            assert!(asked.load(Ordering::Relaxed) >= 1);
+            let longest = talk.heard().iter().map(Vec::len).max().unwrap();
+            assert!(
+                longest > 30_000,
+                "{longest} samples of it were recognised at once"
+            );
+        },
+    );
+}
+
+#[test]
+fn what_is_cancelled_in_mid_sentence_is_no_request() {
+    alone_in(
+        "early",
+        "what_is_cancelled_in_mid_sentence_is_no_request",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request, Pause(2000)]) else {
+                return;
+            };
+            let (stt, asked) = growing(&["what", "what do I have tomorrow"]);
+            let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, early).await;
+            talk.open("start", &pulse).await;
+            pulse.speak(&sound);
+            assert!(asked.load(Ordering::Relaxed) >= 1, "it was being recognised");
+            assert_eq!(talk.listen("cancel").await, "idle");
+            pulse.until_recorders(0);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            talk.running
+                .until("idle", |s| s.state == "idle" && s.turns == 0)
+                .await;
+            assert!(talk.running.llm.prompts().is_empty());
+        },
+    );
+}
+
+#[test]
+fn a_recogniser_that_fails_while_somebody_speaks_costs_nothing() {
+    alone_in(
+        "early",
+        "a_recogniser_that_fails_while_somebody_speaks_costs_nothing",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request, Pause(300)]) else {
+                return;
+            };
+            let mut failures = 2;
+            let stt = ScriptedStt::answering(move |_| {
+                if failures > 0 {
+                    failures -= 1;
+                    return Reply::crash();
+                }
+                Reply::Text("what do I have tomorrow".to_owned())
+            });
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, early).await;
+            talk.open("toggle", &pulse).await;
+            pulse.speak(&sound);
+            let reply = talk.reply().await;
+            assert!(reply.contains("Dentist"), "{reply}");
+        },
+    );
+}
+
+fn finish(mut player: std::process::Child) {
+    assert!(player.wait().unwrap().success());
+}
