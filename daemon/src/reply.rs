@@ -328,10 +328,10 @@ pub fn describe(happening: &Happening) -> Option<String> {
     Some(match happening {
         // What rings and what is noticed is no part of a turn; who wants it listens for it.
         Happening::State { .. }
-        | Happening::Hearing { .. }
         | Happening::Asked { .. }
         | Happening::Rang { .. }
         | Happening::Noticed { .. } => return None,
+        Happening::Hearing { text } => format!("hearing  \"{text}\""),
         Happening::Heard { text, seconds, ms } => {
             format!("heard    \"{text}\"  ({seconds:.1} s of audio in {ms:.0} ms)")
         }

@@ -5,6 +5,7 @@ mod front;
 mod listening;
 mod look;
 mod mute;
+mod meant;
 mod notices;
 mod one_turn;
 mod speaking;

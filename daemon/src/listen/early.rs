@@ -98,11 +98,11 @@ impl Hearing {
         let Left::Sound(samples, spoken) = left else {
             return judge(left).await;
         };
-        tell(Early::Closed);
         let heard = judge(Left::Sound(samples, spoken)).await;
         let Heard::Speech(speech) = heard else {
             return heard;
         };
+        tell(Early::Closed);
         // What was begun while the person spoke lacks their last words.
         let mut work = work.filter(|work| work.is_all(spoken));
         let transcript = match known.filter(|known| known.0 == spoken && work.is_none()) {

@@ -28,7 +28,7 @@ use crate::{
         hearing::{Heard, Listening},
         standing::Begins,
     },
-    reply::{Confirmation, Happening, State, answer, plain_words},
+    reply::{Confirmation, Happening, State, answer},
     room::{Limits, transcribe},
     speak::earcon::Earcon,
 };
@@ -97,12 +97,12 @@ pub(super) enum Way {
 /// A microphone that is open, or about to be, or has just been.
 pub(super) struct Open {
     number: u64,
-    way: Way,
+    pub(super) way: Way,
     listening: Listening,
-    client: u64,
+    pub(super) client: u64,
     connection: Option<Client>,
     /// The question that what is said answers.
-    question: Option<u64>,
+    pub(super) question: Option<u64>,
     /// Holds its time up.
     speaking: Option<Speaking>,
     /// The turn that ends as soon as the microphone is open.
@@ -112,7 +112,7 @@ pub(super) struct Open {
     /// Whether the microphone is closed.
     closed: bool,
     /// Whether it stopped what Tiro said or did.
-    interrupted: bool,
+    pub(super) interrupted: bool,
     /// Waits for what comes of it.
     waiting: JoinHandle<()>,
 }
@@ -150,41 +150,8 @@ const BOUNCE: Duration = Duration::from_millis(750);
 /// A key that comes up sooner was tapped.
 const TAP: Duration = Duration::from_millis(400);
 
-/// What was said so long after Tiro's own words may be they.
-const OWN: Duration = Duration::from_secs(3);
-
 /// Nobody waits for what was said, but the desktop.
 pub(super) const NOBODY: u64 = 0;
-
-/// Whoever says one of these wants nothing after all ...
-const NEVER_MIND: &[&str] = &[
-    "never mind",
-    "nevermind",
-    "forget it",
-    "forget about it",
-    "cancel",
-    "nothing",
-    "it's nothing",
-    "not you",
-    "i didn't mean you",
-];
-/// ... and so does who says one of these when Tiro was speaking or at work: it has stopped.
-const ENOUGH: &[&str] = &[
-    "stop",
-    "stop it",
-    "stop that",
-    "stop talking",
-    "quiet",
-    "be quiet",
-    "shut up",
-    "enough",
-    "that's enough",
-    "that will do",
-    "okay",
-    "ok",
-    "thanks",
-    "thank you",
-];
 
 /// Neither yes nor no.
 const UNCLEAR: &str = "Please answer yes or no.";
@@ -490,45 +457,6 @@ impl Daemon {
         self.go_on();
     }
 
-    /// What of it is meant for Tiro. Nothing is when only the phrase was said, and then they are listened to on; or when they
-    /// do not want anything after all.
-    fn meant(&mut self, open: &Open, mut speech: Speech) -> Option<Speech> {
-        if let (Way::Woken(_), Some(wake)) = (open.way, &self.parts.wake) {
-            match &mut speech.transcript {
-                Some(transcript) => {
-                    transcript.text = wake.phrases.strip(&transcript.text).trim().to_owned();
-                    if transcript.text.is_empty() {
-                        self.open(Style::Tap, Way::After(Begins::Now), open.client, None);
-                        return None;
-                    }
-                }
-                None => speech.after = Some(Arc::clone(&wake.phrases)),
-            }
-        }
-        let text = speech
-            .transcript
-            .as_ref()
-            .map(|transcript| transcript.text.as_str());
-        // Nobody called, so it may be the end of what Tiro said, from the speaker.
-        let own = self.parts.speak.own().borrow().lately(OWN);
-        if let (Way::After(_) | Way::FollowUp(..), Some(text), Some(own)) = (open.way, text, own)
-            && ends_with(&own, text)
-        {
-            tracing::debug!("own words were heard");
-            self.rest();
-            return None;
-        }
-        if open.question.is_none() && text.is_some_and(|text| takes_back(text, open.interrupted)) {
-            self.leave_hands_free();
-            self.parts.speak.earcon(Earcon::Nothing);
-            let text = words::cancelled();
-            self.tell_one(open.client, Happening::Replied { text });
-            self.rest();
-            return None;
-        }
-        Some(speech)
-    }
-
     /// What was said becomes a turn, before all that was typed. It belongs to the person, who may have asked for it with
     /// a key: it is told by a notification, and to the client that asked, should it still be there.
     fn spoken(&mut self, speech: Speech, client: u64, connection: Option<Client>) {
@@ -624,7 +552,7 @@ impl Daemon {
         self.tell_one(client, Happening::Noticed { text });
     }
 
-    fn tell_one(&self, client: u64, happening: Happening) {
+    pub(super) fn tell_one(&self, client: u64, happening: Happening) {
         if let Some(signals) = self.clients.get(&client) {
             let _ = signals.try_send(happening);
         }
@@ -688,22 +616,6 @@ impl Open {
     }
 }
 
-/// Whether a text ends with these words, of which there must be at least two: people say what they were told again, but not
-/// with its very last words only.
-fn ends_with(text: &str, words: &str) -> bool {
-    let (text, words) = (plain_words(text), plain_words(words));
-    words.contains(' ') && text.ends_with(&words)
-}
-
-/// Whether somebody says that they want nothing after all. Who has just interrupted something means that with shorter words,
-/// which are a request of their own where there was nothing to interrupt.
-fn takes_back(text: &str, interrupted: bool) -> bool {
-    let plain = plain_words(text);
-    let plain = plain.trim_start_matches("no ").trim_start_matches("oh ");
-    let plain = plain.trim_end_matches(" please").trim_end_matches(" thanks");
-    NEVER_MIND.contains(&plain) || interrupted && ENOUGH.contains(&plain)
-}
-
 async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<Confirmation> {
     let transcript = match &speech.transcript {
         Some(transcript) => Ok(transcript.clone()),
@@ -721,45 +633,6 @@ async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_wants_nothing_after_all_is_understood() {
-        #[track_caller]
-        fn check(text: &str, interrupted: bool, expect: bool) {
-            assert_eq!(takes_back(text, interrupted), expect, "{text:?}");
-        }
-        for text in [
-            "Never mind.",
-            "Oh, never mind, thanks.",
-            "No, forget it!",
-            "Cancel.",
-        ] {
-            check(text, false, true);
-        }
-        for text in ["Stop.", "Okay, thank you.", "Be quiet, please.", "Thanks!"] {
-            check(text, false, false);
-        }
-        for text in ["Stop.", "Be quiet, please.", "Thanks!"] {
-            check(text, true, true);
-        }
-        for text in [
-            "Cancel my alarm.",
-            "Stop the music.",
-            "",
-            "Never mind the rain, what about Friday?",
-        ] {
-            check(text, true, false);
-        }
-    }
-
-    #[test]
-    fn the_end_of_an_own_sentence_is_no_answer() {
-        let own = "You have two events tomorrow. Shall I? Say yes or no.";
-        assert!(ends_with(own, "Yes or no.") && ends_with(own, "say yes or no"));
-        for other in ["Yes.", "No.", "yes do it", "Shall I say yes?", ""] {
-            assert!(!ends_with(own, other), "{other}");
-        }
-    }
 
     #[test]
     fn a_turn_is_stopped_or_its_answer_is_told_but_never_both() {
