@@ -34,6 +34,8 @@ mod early;
 mod waking;
 mod voice;
 mod hotkey;
+mod wake;
+mod people;
 mod portal;
 mod following;
 mod loading;

