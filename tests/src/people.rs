@@ -50,7 +50,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Words of the slots of 60 orders in the transcripts. Measured: base 93.5 % in quiet and 93.3 % in the kitchen, tiny.en
-/// 91.2 % in quiet; what is asserted is a little less.
+/// 91.2 % and 92.1 %; what is asserted is a little less.
 #[tokio::test]
 async fn real_slot_words_of_orders_are_in_the_transcripts() {
     let Some(speech) = speech() else { return };
@@ -110,7 +110,7 @@ async fn real_slot_words_of_orders_are_in_the_transcripts() {
 
 /// Shares of slot words, without and with noise.
 const BASE: [f64; 2] = [0.91, 0.90];
-const TINY: [f64; 2] = [0.89, 0.85];
+const TINY: [f64; 2] = [0.89, 0.89];
 
 /// Bytes of one decision of Silero, which is as long as two of ours.
 const CHUNK: usize = 2 * FRAME * size_of::<i16>();

@@ -9,7 +9,9 @@
 //! costs ten times as much in silence, each phrase needs a classifier trained on thousands of synthetic recordings, so that
 //! nobody could choose a phrase in the config, and the classifiers that exist may not be used commercially.
 //!
-//! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. The recogniser is not told which
+//! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. With base: "computer" is heard 39 of
+//! 40 times in a quiet room and 37 of 40 in a kitchen at 10 dB, "jarvis" 36 and 30, and nothing else was taken for them. A clip
+//! costs 0.8 s of processor time; silence and noise cost none, music and talk without end a quarter of a core. The recogniser is not told which
 //! phrase to expect: that was tried, and did not help in noise ("Jarvis" became "JARVITS"), while a recogniser that expects
 //! a word invents it. Its window is wider than for requests, and it looks once: with the narrow window a single word is
 //! written over and over, and what is doubtful is no wake word.
