@@ -385,7 +385,7 @@ impl Client {
 }
 
 /// The number of a new client.
-fn next_client() -> u64 {
+pub(crate) fn next_client() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }

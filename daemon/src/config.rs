@@ -14,7 +14,7 @@ pub use file::{Loaded, read};
 pub use keys::{Key, keys, reference};
 pub use values::{
     AccountName, Day, FilePath, Folder, ImapUrl, Language, MailAddress, ModelUrl, Period, SearchUrl,
-    ServerUrl, SmtpUrl, ToolPattern, Weights,
+    ServerUrl, SmtpUrl, ToolPattern, Weights, WyomingUrl,
 };
 
 use schemars::JsonSchema;
@@ -40,9 +40,11 @@ macro_rules! section {
     };
 }
 
-// Behind the macro, which it uses.
+// Behind the macro, which they use.
 mod speech;
+mod wyoming;
 pub use speech::{Speech, SpeechVoice};
+pub use wyoming::{SpeechServer, SttBackend, SttServer, Wyoming};
 
 section! {
     /// Everything that the config file can say.
@@ -101,6 +103,8 @@ section! {
         web: Web = Web::default(),
         /// The weather. It is the only thing that Tiro itself asks for on the internet, and only once you turn it on.
         weather: Weather = Weather::default(),
+        /// Tiro for others: Home Assistant, its satellites, and whatever else speaks Wyoming.
+        wyoming: Wyoming = Wyoming::default(),
         /// The two programs that run the models.
         engines: Engines = Engines::default(),
         /// Where weights come from.
@@ -171,6 +175,9 @@ section! {
 section! {
     /// The recogniser, which turns speech into text.
     Stt {
+        /// Where it runs: on this machine ("local"), or on one of yours that stt.server names ("wyoming"). A server hears your
+        /// voice.
+        backend: SttBackend = SttBackend::Local,
         /// An id from `tiro models list`, or the path of any whisper.cpp model file.
         model: Weights = Weights::id("whisper-base"),
         /// The language that you speak; "auto" recognises it, which takes longer.
@@ -185,6 +192,8 @@ section! {
         prompt: String = String::new(),
         /// Longest time for one recording.
         timeout: Period = Period::minutes(5),
+        /// A recogniser on a bigger machine, behind the Wyoming protocol, as Home Assistant's are.
+        server: SttServer = SttServer::default(),
     }
 }
 
@@ -318,8 +327,8 @@ section! {
         /// The tools: their names, "mail.*" for a whole domain, "*" for all.
         #[schemars(length(max = 200))]
         deny: Vec<ToolPattern> = Vec::new(),
-        /// When: always, for spoken or for typed requests, while words of others are in the conversation, or while the screen
-        /// is locked.
+        /// When: always, for spoken or for typed requests, while words of others are in the conversation, while the screen is
+        /// locked, or for guests: programs on the session bus and whoever asks over Wyoming.
         when: RuleWhen = RuleWhen::Always,
         /// Where: when tools are searched, when they are loaded, when they are called; an empty list means all three.
         #[schemars(length(max = 3))]
@@ -703,6 +712,7 @@ pub enum RuleWhen {
     Typed,
     Tainted,
     Locked,
+    Guest,
 }
 
 /// Where a rule holds.

@@ -21,6 +21,7 @@ pub mod ring;
 pub mod secret;
 pub mod dav;
 pub mod far;
+pub mod wyoming;
 pub mod post;
 pub mod bus;
 pub mod supervisor;

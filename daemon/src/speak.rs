@@ -20,6 +20,7 @@ use std::{
 
 use tokio::sync::{mpsc, watch};
 
+use crate::wyoming::{RemoteVoice, VoiceServer};
 use sentences::Splitter;
 pub use voice::{Pieces, Trouble, Voice};
 
@@ -38,6 +39,8 @@ pub struct Settings {
     pub volume: f32,
     /// A program that speaks what it reads, and its arguments; or what is wrong with it.
     pub command: Result<Vec<String>, String>,
+    /// A voice on another machine; or why there is none.
+    pub server: Result<RemoteVoice, String>,
     /// Whether there are short tones when listening begins and ends.
     pub earcons: bool,
     /// What is left of the volume of media players meanwhile; 1 leaves them alone.
@@ -57,6 +60,7 @@ impl Default for Settings {
             rate: 1.0,
             volume: 1.0,
             command: Ok(Vec::new()),
+            server: Err("No voice on a server is wanted (speech.voice).".to_owned()),
             earcons: true,
             duck: 0.3,
             socket: None,
@@ -74,6 +78,7 @@ pub enum Choice {
     EspeakNg,
     Say,
     Command,
+    Wyoming,
     Off,
 }
 
@@ -353,6 +358,17 @@ fn voices(settings: &Settings) -> Vec<Arc<dyn Voice>> {
         Choice::EspeakNg => vec![program(program::espeak(settings))],
         Choice::Say => vec![program(program::say(settings))],
         Choice::Command => vec![program(program::command(settings))],
+        // A server may be off when Tiro has something to say.
+        Choice::Wyoming => {
+            let own = voices(&Settings {
+                choice: Choice::Auto,
+                // What it is called there it is not called here.
+                name: String::new(),
+                ..settings.clone()
+            });
+            let server: Arc<dyn Voice> = Arc::new(VoiceServer::of(settings));
+            [vec![server], own].concat()
+        }
         Choice::Auto => {
             let given = settings.command.as_ref().map_or(true, |words| !words.is_empty());
             let command = given.then(|| program(program::command(settings)));

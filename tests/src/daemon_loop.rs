@@ -118,6 +118,11 @@ impl Running {
         self.events.send(event).await.unwrap();
     }
 
+    /// What everything comes in by.
+    pub fn events(&self) -> mpsc::Sender<Event> {
+        self.events.clone()
+    }
+
     /// Somebody on its bus.
     pub async fn client(&self) -> Connection {
         bus::client(&self.home.path().join(SOCKET))

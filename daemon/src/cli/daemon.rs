@@ -14,6 +14,7 @@ use crate::{
     reply::say_aside,
     run::{Daemon, Event},
     supervisor::Supervisor,
+    wyoming,
 };
 
 /// Runs until SIGTERM or Ctrl-C, and then until a write that has begun is finished.
@@ -28,8 +29,11 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let socket = app.paths.socket()?;
     let door = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
-    let daemon = Daemon::new(app.room()?, app.parts(), events.clone());
+    let room = app.room()?;
+    let satellites = wyoming::serving(&app.config, &room, app.parts().limits, events.clone())?;
+    let daemon = Daemon::new(room, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(door, events.clone()));
+    let satellites = satellites.map(tokio::spawn);
     let (home, bus) = (std::env::var_os("TIRO_HOME"), std::env::var_os("TIRO_BUS"));
     let attending = attends(home.as_deref(), bus.as_deref());
     let icon = app.config.desktop.icon;
@@ -75,7 +79,7 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let _ = end.send(true);
     let _ = posting.await;
     finish_writes().await;
-    for attending in [keys, attending].into_iter().flatten() {
+    for attending in [keys, attending, satellites].into_iter().flatten() {
         attending.abort();
     }
     serving.abort();

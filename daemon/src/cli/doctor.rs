@@ -9,6 +9,7 @@ mod microphone;
 mod model_server;
 mod report;
 mod speech;
+mod speech_server;
 
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
 
@@ -25,7 +26,7 @@ use tools::system::{
 use super::app::App;
 use crate::{
     bus,
-    config::{Config, Loaded, Weights, read},
+    config::{Config, Loaded, SttBackend, Weights, read},
     far,
     paths::Paths,
     ring::sound,
@@ -369,7 +370,8 @@ fn weights(app: &App) -> Section {
 
 fn chosen(config: &Config) -> impl Iterator<Item = (&'static str, &Weights)> {
     let llm = (!far::is_chosen(config)).then_some(("llm", &config.llm.model));
-    llm.into_iter().chain([("stt", &config.stt.model)])
+    let stt = (config.stt.backend == SttBackend::Local).then_some(("stt", &config.stt.model));
+    llm.into_iter().chain(stt)
 }
 
 fn known(weights: &Weights) -> Option<Model> {
@@ -433,6 +435,9 @@ async fn engines(app: &App) -> Section {
         Err(error) => section.fail("llm", format!("{error:#}"), "See models above."),
     }
     match app.stt() {
+        _ if app.config.stt.backend == SttBackend::Wyoming => {
+            speech_server::examine(&mut section, &app.config).await;
+        }
         Ok(stt) => {
             let info = tokio::time::timeout(ENGINE_TIME, stt.info()).await;
             let rss = stt.stats().rss;
@@ -552,6 +557,7 @@ async fn daemon(app: &App) -> Section {
         }
     }
     hotkey::hotkey(&mut section, reach, app).await;
+    speech_server::served(&mut section, &app.config).await;
     section
 }
 
@@ -560,9 +566,10 @@ fn privacy(config: &Config) -> Section {
     if far::is_chosen(config) {
         model_server::privacy(&mut section, config);
     }
+    let servers = speech_server::privacy(&mut section, config) || far::is_chosen(config);
     let weather = config.reach().weather;
     match weather.enabled {
-        false if far::is_chosen(config) => section.ok(
+        false if servers => section.ok(
             "network",
             "Nothing else leaves this machine. Only `tiro models pull` uses the network besides.",
         ),

@@ -157,6 +157,7 @@ impl Tools {
                 RuleWhen::Typed => rules::When::Typed,
                 RuleWhen::Tainted => rules::When::Tainted,
                 RuleWhen::Locked => rules::When::Locked,
+                RuleWhen::Guest => rules::When::Guest,
             },
         };
         rules::Rules(self.rules.iter().map(rule).collect())

@@ -3,13 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::speak::{self, Choice};
+use super::SpeechServer;
+use crate::{
+    speak::{self, Choice},
+    wyoming::RemoteVoice,
+};
 
 section! {
     /// How Tiro speaks.
     Speech {
-        /// What speaks: speech-dispatcher, espeak-ng, `say` of macOS, or your own speech.command; "auto" takes the first that is
-        /// there, and "off" is silent. `tiro doctor` shows which it is.
+        /// What speaks: speech-dispatcher, espeak-ng, `say` of macOS, your own speech.command, or the server of speech.server
+        /// ("wyoming"), behind which those here stand; "auto" takes the first that is here, and "off" is silent. `tiro doctor` shows
+        /// which it is.
         voice: SpeechVoice = SpeechVoice::Auto,
         /// Whether answers to typed requests are spoken, too; those to spoken ones always are.
         always: bool = false,
@@ -31,6 +36,8 @@ section! {
         /// What is left of the volume of music while you or Tiro speak; 1 leaves it alone.
         #[schemars(range(min = 0.0, max = 1.0))]
         duck: f64 = 0.3,
+        /// A voice on a bigger machine, behind the Wyoming protocol, as Home Assistant's are. It has its own speed and loudness.
+        server: SpeechServer = SpeechServer::default(),
     }
 }
 
@@ -44,6 +51,7 @@ pub enum SpeechVoice {
     EspeakNg,
     Say,
     Command,
+    Wyoming,
     Off,
 }
 
@@ -64,6 +72,7 @@ impl Speech {
                 SpeechVoice::EspeakNg => Choice::EspeakNg,
                 SpeechVoice::Say => Choice::Say,
                 SpeechVoice::Command => Choice::Command,
+                SpeechVoice::Wyoming => Choice::Wyoming,
                 SpeechVoice::Off => Choice::Off,
             },
             always: self.always,
@@ -71,6 +80,10 @@ impl Speech {
             rate: self.rate as f32,
             volume: self.volume as f32,
             command: words.map(|words| words.into_iter().map(at_home).collect()),
+            server: match self.voice {
+                SpeechVoice::Wyoming => RemoteVoice::of(&self.server).map_err(|why| format!("{why:#}.")),
+                _ => Err("No voice on a server is wanted (speech.voice).".to_owned()),
+            },
             earcons: self.earcons,
             duck: self.duck as f32,
             socket: None,

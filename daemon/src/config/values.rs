@@ -344,6 +344,8 @@ checked! {
     MailAddress: MAIL_ADDRESS, outbox::is_address;
     /// Where a model server is.
     ModelUrl: MODEL_URL, |text| tools::system::dav::Account::place(text).is_ok();
+    /// Where a server or we speak Wyoming.
+    WyomingUrl: WYOMING_URL, |text| crate::wyoming::Place::parse(text).is_some();
     /// Where mail is read.
     ImapUrl: IMAP_URL, |text| Server::parse(text, Protocol::Imap).is_ok();
     /// Where mail is sent.
@@ -494,6 +496,7 @@ const SERVER_URL: &str =
     r#"an address such as "https://dav.example.com/", without user name and password in it"#;
 const MODEL_URL: &str =
     r#"an address such as "http://192.168.1.20:8080", without user name and password in it"#;
+const WYOMING_URL: &str = r#"an address such as "tcp://192.168.1.20:10300""#;
 const MAIL_ADDRESS: &str = r#"an address such as "ada@example.org""#;
 const IMAP_URL: &str = r#"an address such as "imaps://imap.example.org", or "imap://localhost:143" where encryption begins later"#;
 const SMTP_URL: &str = r#"an address such as "smtps://smtp.example.org", or "smtp://smtp.example.org" where encryption begins later"#;
@@ -545,6 +548,7 @@ text_value! {
     ServerUrl: SERVER_URL;
     MailAddress: MAIL_ADDRESS;
     ModelUrl: MODEL_URL;
+    WyomingUrl: WYOMING_URL;
     ImapUrl: IMAP_URL;
     SmtpUrl: SMTP_URL;
     SearchUrl: SEARCH_URL;

@@ -24,6 +24,8 @@ pub enum Source {
     Mute,
     /// What Tiro speaks with.
     Voice,
+    /// Where Wyoming clients come in.
+    Wyoming,
 }
 
 /// What is wrong now.

@@ -228,3 +228,76 @@ async fn an_open_microphone_is_named_with_what_it_listens_for() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn who_hears_the_voice_and_who_may_ask_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let with = |rest: &str| {
+        let config = format!("[engines]\ndir = \"/nonexistent\"\n{rest}");
+        fs::write(home.path().join("config.toml"), config).unwrap();
+    };
+    with(
+        "[stt]\nbackend = \"wyoming\"\n[stt.server]\nurl = \"tcp://127.0.0.1:1\"\n\
+         [speech]\nvoice = \"wyoming\"\n[speech.server]\nurl = \"tcp://127.0.0.1:2\"\n",
+    );
+    let (lines, text) = report(home.path()).await;
+    for expect in [
+        "engines.stt fail",
+        "privacy.recogniser info",
+        "daemon.wyoming info",
+    ] {
+        assert!(
+            lines.iter().any(|line| line == expect),
+            "no {expect} in {lines:?}"
+        );
+    }
+    // The local model is not needed.
+    assert!(
+        !lines.iter().any(|line| line.starts_with("models.stt")),
+        "{lines:?}"
+    );
+    for part in [
+        "The recogniser at tcp://127.0.0.1:1 cannot be reached",
+        "goes unencrypted to tcp://127.0.0.1:1",
+        "What Tiro says aloud goes unencrypted to tcp://127.0.0.1:2",
+        "Nothing else leaves this machine",
+        "nobody is served",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    with("[stt]\nbackend = \"wyoming\"\n[stt.server]\nurl = \"tcp://127.0.0.1:1\"\n[wake]\nenabled = true\n");
+    let (lines, text) = report(home.path()).await;
+    assert!(lines.contains(&"privacy.recogniser warn".to_owned()), "{lines:?}");
+    assert!(
+        text.contains("whatever is said near the microphone goes unencrypted to tcp://127.0.0.1:1"),
+        "{text}"
+    );
+    for (listen, expect, says) in [
+        (
+            "listen = \"tcp://127.0.0.1:10700\"",
+            "info",
+            "Every program and user of this machine that reaches tcp://127.0.0.1:10700 may ask",
+        ),
+        (
+            "listen = \"tcp://0.0.0.0:10700\"",
+            "fail",
+            "Set wyoming.allow_others = true",
+        ),
+        (
+            "listen = \"tcp://0.0.0.0:10700\"\nallow_others = true",
+            "warn",
+            "Everybody who reaches tcp://0.0.0.0:10700 over the network may ask Tiro without a password",
+        ),
+        (
+            "listen = \"tcp://0.0.0.0:10700\"\nallow_others = true\nconversation = false",
+            "warn",
+            "over the network may use the recogniser and the voice",
+        ),
+    ] {
+        with(&format!("[wyoming]\n{listen}\n"));
+        let (lines, text) = report(home.path()).await;
+        let expect = format!("daemon.wyoming {expect}");
+        assert!(lines.contains(&expect), "no {expect} in {lines:?}");
+        assert!(text.contains(says), "{says} is not in {text}");
+    }
+}
