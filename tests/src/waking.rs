@@ -3,6 +3,7 @@
 //! phrase in another way than requests; `voice` has the same with real models.
 
 use std::{
+    collections::VecDeque,
     path::PathBuf,
     sync::{
         Arc,
@@ -47,7 +48,7 @@ struct Asked {
 /// A recogniser that hears `clip` in each clip that may begin with the phrase, and these requests one after the other.
 fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
-    let (counted, mut requests) = (Arc::clone(&asked), requests.to_vec().into_iter());
+    let (counted, mut requests) = (Arc::clone(&asked), VecDeque::from(requests.to_vec()));
     let stt = ScriptedStt::answering(move |request| {
         if request.audio_ctx.is_some() {
             counted.clips.fetch_add(1, Ordering::Relaxed);
