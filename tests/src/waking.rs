@@ -57,7 +57,7 @@ fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<A
         counted.requests.fetch_add(1, Ordering::Relaxed);
         Reply::Text(
             requests
-                .next()
+                .pop_front()
                 .unwrap_or("There was nothing to recognise.")
                 .to_owned(),
         )
