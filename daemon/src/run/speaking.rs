@@ -127,8 +127,9 @@ impl Daemon {
     /// How a turn is answered aloud: one that was spoken always, and one that was typed if the person wants that. What another
     /// program asked for is not.
     pub(super) fn mouth(&self, asking: &super::Asking) -> Option<Mouth> {
-        let wanted = asking.speech.is_some() || self.parts.speak.settings().always;
-        (wanted && asking.guest.is_none()).then(|| Mouth {
+        let speaker = &self.parts.speak;
+        let wanted = asking.speech.is_some() || speaker.settings().always;
+        (wanted && asking.guest.is_none() && !speaker.is_off()).then(|| Mouth {
             client: asking.client,
             coming: Arc::clone(&self.coming),
             events: self.events.clone(),
