@@ -104,7 +104,7 @@ fn phrase_and_request_in_one_breath() {
         let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, asked) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
+        let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
         let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
         waits(&talk, &pulse, 0).await;
         pulse.speak(&sound);
@@ -152,7 +152,7 @@ fn only_the_phrase_where_more_was_expected() {
                 return;
             };
             // The clip had more in it than there was: the person is listened to on, and nothing is made of the phrase.
-            let (stt, _) = hearing("Said(0), um", &["Computer.", "What do I have tomorrow?"]);
+            let (stt, _) = hearing("Computer, um", &["Computer.", "What do I have tomorrow?"]);
             let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.speak(&first);
@@ -250,10 +250,10 @@ fn the_answer_is_gone_on_from_without_the_phrase() {
                 return;
             };
             let requests = [
-                "Said(0), what do I have tomorrow?",
+                "Computer, what do I have tomorrow?",
                 "And what do I have tomorrow?",
             ];
-            let (stt, asked) = hearing("Said(0), what", &requests);
+            let (stt, asked) = hearing("Computer, what", &requests);
             let llm = ScriptedLlm::replies([tomorrow(), tomorrow()]);
             let talk = Talk::with(llm, stt, going_on).await;
             waits(&talk, &pulse, 0).await;
@@ -279,7 +279,7 @@ fn never_mind_is_no_request() {
         let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, asked) = hearing("Said(0), never", &["Said(0), never mind."]);
+        let (stt, asked) = hearing("Computer, never", &["Computer, never mind."]);
         let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, going_on).await;
         waits(&talk, &pulse, 0).await;
         pulse.speak(&sound);
@@ -299,8 +299,8 @@ fn the_phrase_interrupts_what_tiro_does() {
         let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let requests = ["Said(0), tell me a story.", "Said(0), what do I have tomorrow?"];
-        let (stt, _) = hearing("Said(0), what", &requests);
+        let requests = ["Computer, tell me a story.", "Computer, what do I have tomorrow?"];
+        let (stt, _) = hearing("Computer, what", &requests);
         let mut replies = vec![Reply::Text(tomorrow()), Reply::Hang("Once".to_owned())];
         let llm = ScriptedLlm::answering(move |_| replies.pop().unwrap());
         let talk = Talk::with(llm, stt, awake).await;
@@ -323,7 +323,7 @@ fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
             let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, _) = hearing("Said(0), stop", &["Said(0), tell me a story.", "Said(0), stop."]);
+            let (stt, _) = hearing("Computer, stop", &["Computer, tell me a story.", "Computer, stop."]);
             let llm = ScriptedLlm::answering(|_| Reply::Hang("Once".to_owned()));
             let talk = Talk::with(llm, stt, awake).await;
             waits(&talk, &pulse, 0).await;
@@ -347,7 +347,7 @@ fn a_question_is_answered_without_the_phrase() {
             let (Some(first), Some(yes)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
                 return;
             };
-            let (stt, _) = hearing("Said(0), note", &["Said(0), note milk.", "Yes."]);
+            let (stt, _) = hearing("Computer, note", &["Computer, note milk.", "Yes."]);
             let mut talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
                 asking_tools(parts);
                 awake(parts);
@@ -379,7 +379,7 @@ fn silence_to_a_question_is_no() {
         let Some(first) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
             return;
         };
-        let (stt, _) = hearing("Said(0), note", &["Said(0), note milk."]);
+        let (stt, _) = hearing("Computer, note", &["Computer, note milk."]);
         let talk = Talk::with(ScriptedLlm::replies([note("milk")]), stt, |parts| {
             asking_tools(parts);
             awake(parts);
@@ -403,7 +403,7 @@ fn a_muted_microphone_is_closed_to_the_phrase_too() {
             let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, asked) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
+            let (stt, asked) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
             let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             talk.listen("mute").await;
@@ -427,7 +427,7 @@ fn a_microphone_that_comes_back_is_listened_to_again() {
             let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, _) = hearing("Said(0), what", &["Said(0), what do I have tomorrow?"]);
+            let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?"]);
             let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.kill();
