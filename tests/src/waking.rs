@@ -323,7 +323,10 @@ fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
             let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let (stt, _) = hearing("Computer, stop", &["Computer, tell me a story.", "Computer, stop."]);
+            let (stt, _) = hearing(
+                "Computer, stop",
+                &["Computer, tell me a story.", "Computer, stop."],
+            );
             let llm = ScriptedLlm::answering(|_| Reply::Hang("Once".to_owned()));
             let talk = Talk::with(llm, stt, awake).await;
             waits(&talk, &pulse, 0).await;

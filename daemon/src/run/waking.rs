@@ -2,7 +2,10 @@
 //! turn without a word: after an answer, and after a question.
 
 use std::{
-    sync::{Arc, Mutex as StdMutex},
+    sync::{
+        Arc, Mutex as StdMutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,7 +15,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Daemon, Event, Source, front::lock, listening::Way};
+use super::{Daemon, Event, Running, Source, front::lock, listening::Way};
 use crate::{
     listen::{
         endpoint::Style,
@@ -50,6 +53,8 @@ pub(super) struct Waking {
     number: u64,
     standing: Standing,
     watch: Arc<StdMutex<Watch>>,
+    /// Whether somebody is listened to anyway, so that what they say is no call.
+    listened: Arc<AtomicBool>,
     since: Instant,
     tasks: [JoinHandle<()>; 2],
 }
@@ -111,6 +116,7 @@ impl Daemon {
             // Where too many wait, the oldest are looked at first and this one is lost: it is one of many.
             lock(&spied).hear(samples, |clip| drop(send.try_send(clip)));
         };
+        let listened = Arc::<AtomicBool>::default();
         let (standing, ended) = Standing::open(&self.parts.listen, Box::new(spy));
         let events = self.events.clone();
         let ending = tokio::spawn(async move {
@@ -122,6 +128,7 @@ impl Daemon {
             number,
             stt: Arc::clone(&self.engines.stt),
             watch: Arc::clone(&watch),
+            listened: Arc::clone(&listened),
             settings: settings.clone(),
             own: self.parts.speak.own(),
             language: self.parts.limits.language.clone(),
@@ -131,6 +138,7 @@ impl Daemon {
             number,
             standing,
             watch,
+            listened,
             since: Instant::now(),
             tasks: [ending, tokio::spawn(spotter.run(clips))],
         });
@@ -204,9 +212,10 @@ impl Daemon {
         waking.standing.listen(settings, style, begins)
     }
 
-    /// A turn was answered.
+    /// The turn that runs was answered. Whoever typed it does not go on by voice.
     pub(super) fn may_go_on(&mut self) {
-        self.hands_free.answered = self.hands_free.on;
+        let spoken = |running: &Running| running.client == super::listening::NOBODY;
+        self.hands_free.answered = self.hands_free.on && self.running.as_ref().is_some_and(spoken);
     }
 
     /// Nobody said anything more.
@@ -223,6 +232,9 @@ impl Daemon {
     /// Listens without a word to whoever spoke by voice, when it is their turn: after an answer, and to a question. Called
     /// after everything that happens.
     pub(super) fn listen_on(&mut self) {
+        if let Some(waking) = &self.waking {
+            waking.listened.store(self.open.is_some(), Ordering::Relaxed);
+        }
         let Some(settings) = self.parts.wake.as_ref().filter(|_| self.hands_free.on) else {
             return;
         };
@@ -260,6 +272,7 @@ struct Spotter {
     number: u64,
     stt: Arc<dyn Stt>,
     watch: Arc<StdMutex<Watch>>,
+    listened: Arc<AtomicBool>,
     settings: Settings,
     /// What Tiro says itself.
     own: watch::Receiver<Own>,
@@ -270,6 +283,10 @@ struct Spotter {
 impl Spotter {
     async fn run(self, mut clips: mpsc::Receiver<Candidate>) {
         while let Some(clip) = clips.recv().await {
+            // The recogniser has what they say to do already.
+            if self.listened.load(Ordering::Relaxed) {
+                continue;
+            }
             let patience = match self.stt.stats().life() {
                 Some(_) => PATIENCE,
                 None => PATIENCE + LOADING,
