@@ -430,7 +430,9 @@ impl Room {
             Some(_) => self.foreseen(text).await,
             None => Some(ask),
         };
-        let Some(ask) = ask else { return Ok(false) };
+        let Some(ask) = ask.filter(|ask| ask.chat.is_none()) else {
+            return Ok(false);
+        };
         let request = Generate {
             prompt: pieces(ask.prompt),
             max_tokens: 0,

@@ -43,6 +43,7 @@ use waking::{HandsFree, Waking, Woken};
 
 use crate::{
     act::{Writing, finish_writes},
+    agent::Ending,
     bus, hotkey,
     listen::{Speech, hearing::Heard},
     reply::{Confirmation, Happening, State, say_aside},
@@ -320,6 +321,8 @@ struct Running {
     client: u64,
     /// Whether the person is at the desktop, where its questions are answered by speaking, too.
     at_desktop: bool,
+    /// Whether the person spoke it, so that it speaks to them.
+    spoken: bool,
     told: Arc<listening::Told>,
     task: JoinHandle<()>,
 }
@@ -524,6 +527,7 @@ impl Daemon {
         let (room, forget) = (Arc::clone(&self.room), Arc::clone(&self.forget));
         let events = self.events.clone();
         let (signals, happenings) = mpsc::unbounded_channel();
+        let spoken = asking.speech.is_some() && asking.guest.is_none();
         let (at_desktop, told) = (asking.notify, Arc::<listening::Told>::default());
         let mut front = BusFront {
             signals,
@@ -575,6 +579,7 @@ impl Daemon {
             number,
             client,
             at_desktop,
+            spoken,
             told,
             task,
         });
@@ -586,7 +591,7 @@ impl Daemon {
             return;
         }
         self.turns += 1;
-        self.may_go_on();
+        self.may_go_on(report.end != Ending::CouldNot);
         self.keep_answer(&report.reply);
         self.tokens.prompt += report.tokens.prompt;
         self.tokens.cached += report.tokens.cached;
@@ -640,6 +645,9 @@ impl Daemon {
     /// Withdraws what this client asked for. A client that asked for nothing, such as a key binding, means the turn
     /// that is running, if it may stop `any`.
     fn cancel(&mut self, client: u64, any: bool, done: oneshot::Sender<()>) {
+        if any {
+            self.leave_hands_free();
+        }
         let own = self
             .running
             .as_ref()

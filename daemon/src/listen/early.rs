@@ -19,7 +19,7 @@ use super::{
 };
 use crate::room::{Limits, transcribe};
 
-/// While somebody speaks on, what they said is recognised at most so often ...
+/// While somebody speaks on without a pause, what they said is recognised at most so often ...
 const AT_MOST: Duration = Duration::from_millis(600);
 /// ... and for at most one part in so many of the time: the processor has other things to do.
 const SHARE: u32 = 3;
@@ -48,8 +48,8 @@ impl Hearing {
         mut tell: impl FnMut(Early<'_>) + Send,
     ) -> Heard {
         let mut work: Option<Work<'_>> = None;
-        // What was said up to the last pause, by its last frame of speech.
-        let mut known: Option<(usize, Transcript)> = None;
+        // What was said up to the last pause.
+        let mut known: Option<(Said, Transcript)> = None;
         let mut shown = None;
         // The pause that was looked at last, whatever came of it: a recogniser that fails is not asked on and on.
         let mut tried = None;
@@ -67,12 +67,12 @@ impl Hearing {
                     match done.result {
                         Ok(transcript) => {
                             if done.pause {
-                                self.reins.set_pace(done.spoken, pace::after(&transcript.text));
+                                self.reins.set_pace(done.said.spoken, pace::after(&transcript.text));
                             }
                             tell(Early::SoFar { transcript: &transcript, pause: done.pause });
-                            shown = Some(done.spoken);
+                            shown = Some(done.said.spoken);
                             if done.pause {
-                                known = Some((done.spoken, transcript));
+                                known = Some((done.said, transcript));
                             }
                         }
                         Err(error) => tracing::debug!(%error, "what was said so far was not recognised"),
@@ -85,7 +85,7 @@ impl Hearing {
             };
             let wanted = match (&work, now.pause) {
                 // A pause is worth dropping what was begun while the person spoke.
-                (Some(work), true) => !work.is_all(now.spoken),
+                (Some(work), true) => !(work.pause && work.said.spoken == now.spoken),
                 (Some(_), false) => false,
                 (None, true) => tried != Some(now.spoken),
                 (None, false) => shown != Some(now.spoken) && Instant::now() >= rest,
@@ -95,17 +95,18 @@ impl Hearing {
                 work = Some(Work::begin(stt, limits, now));
             }
         };
-        let Left::Sound(samples, spoken) = left else {
+        let Left::Sound(samples, spoken, hits) = left else {
             return judge(left).await;
         };
-        let heard = judge(Left::Sound(samples, spoken)).await;
+        let heard = judge(Left::Sound(samples, spoken, hits)).await;
         let Heard::Speech(speech) = heard else {
             return heard;
         };
         tell(Early::Closed);
         // What was begun while the person spoke lacks their last words.
-        let mut work = work.filter(|work| work.is_all(spoken));
-        let transcript = match known.filter(|known| known.0 == spoken && work.is_none()) {
+        let all = Said { spoken, hits };
+        let mut work = work.filter(|work| work.pause && work.said.is_all(all));
+        let transcript = match known.filter(|known| known.0.is_all(all) && work.is_none()) {
             Some((_, transcript)) => Ok(transcript),
             None if work.is_some() => finished(&mut work).await.result,
             None => transcribe(stt, limits, &speech).await,
@@ -117,29 +118,49 @@ impl Hearing {
     }
 }
 
+/// How much was said.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    /// The last frame in which somebody surely spoke.
+    spoken: usize,
+    /// Frames that may have been speech.
+    hits: usize,
+}
+
+/// So many single frames after a pause are noise; a soft word has more.
+const NOISE: usize = 4;
+
+impl Said {
+    /// Whether this was all, when so much was said in the end: nobody surely spoke after it, and nobody softly.
+    fn is_all(self, end: Said) -> bool {
+        self.spoken == end.spoken && end.hits <= self.hits + NOISE
+    }
+}
+
 /// A recognition that goes on. Dropping it stops the recogniser.
 struct Work<'a> {
-    spoken: usize,
+    said: Said,
     pause: bool,
     began: Instant,
     result: Pin<Box<dyn Future<Output = Result<Transcript, EngineError>> + Send + 'a>>,
 }
 
 struct Done {
-    spoken: usize,
+    said: Said,
     pause: bool,
     began: Instant,
     result: Result<Transcript, EngineError>,
 }
 
 impl<'a> Work<'a> {
-    /// Whether it has all that was said up to this frame, and the silence after it.
-    fn is_all(&self, spoken: usize) -> bool {
-        self.pause && self.spoken == spoken
-    }
-
     fn begin(stt: &'a dyn Stt, limits: &'a Limits, so_far: SoFar) -> Work<'a> {
-        let (spoken, pause) = (so_far.spoken, so_far.pause);
+        let (said, pause) = (
+            Said {
+                spoken: so_far.spoken,
+                hits: so_far.hits,
+            },
+            so_far.pause,
+        );
         let result = Box::pin(async move {
             let speech = Speech {
                 samples: so_far.samples.to_vec(),
@@ -149,7 +170,7 @@ impl<'a> Work<'a> {
             transcribe(stt, limits, &speech).await
         });
         Work {
-            spoken,
+            said,
             pause,
             began: Instant::now(),
             result,
@@ -164,7 +185,7 @@ async fn finished(work: &mut Option<Work<'_>>) -> Done {
     };
     let result = now.result.as_mut().await;
     let done = Done {
-        spoken: now.spoken,
+        said: now.said,
         pause: now.pause,
         began: now.began,
         result,
@@ -222,6 +243,7 @@ mod tests {
             self.so_far.send_replace(Some(SoFar {
                 samples: self.samples.as_slice().into(),
                 spoken,
+                hits: spoken,
                 pause,
             }));
             // Long enough for the scripted recogniser.
@@ -229,7 +251,13 @@ mod tests {
         }
 
         async fn ends(self, spoken: usize) {
-            self.left.send(Left::Sound(self.samples, spoken)).unwrap();
+            self.softly(spoken, 0);
+        }
+
+        /// After the last word somebody says something so softly that only so many frames show it.
+        fn softly(self, spoken: usize, hits: usize) {
+            let left = Left::Sound(self.samples, spoken, spoken + hits);
+            self.left.send(left).unwrap();
         }
     }
 
@@ -293,6 +321,22 @@ mod tests {
             return;
         };
         assert_eq!((text.as_deref(), asked), (Some("what time is it"), 2));
+    }
+
+    #[tokio::test]
+    async fn a_soft_word_after_the_pause_is_not_lost_either() {
+        for (hits, asks) in [(NOISE, 1), (NOISE + 1, 2)] {
+            let stt = ScriptedStt::replies(["delete it", "delete it, no"]);
+            let Some((text, asked, _)) = heard(stt, async |thread| {
+                thread.says(90, true).await;
+                thread.softly(90, hits);
+            })
+            .await
+            else {
+                return;
+            };
+            assert_eq!(asked, asks, "{text:?}");
+        }
     }
 
     #[tokio::test]

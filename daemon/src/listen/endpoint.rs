@@ -58,6 +58,8 @@ pub struct Endpointer {
     spoken: Option<usize>,
     /// The last frame in which somebody still spoke.
     last: usize,
+    /// Frames so far that may have been speech, each by itself.
+    hits: usize,
     /// How long the silence has to be, in percent of what the rules say.
     pace: u32,
 }
@@ -71,6 +73,7 @@ impl Endpointer {
             window: VecDeque::with_capacity(WINDOW),
             spoken: None,
             last: 0,
+            hits: 0,
             pace: 100,
         }
     }
@@ -83,6 +86,11 @@ impl Endpointer {
     /// The last frame, counted from 1, in which somebody still spoke; 0 when nobody did.
     pub fn spoken(&self) -> usize {
         self.last
+    }
+
+    /// Frames so far that may have been speech, also single ones, which soft words are made of.
+    pub fn hits(&self) -> usize {
+        self.hits
     }
 
     /// Frames since then.
@@ -103,6 +111,7 @@ impl Endpointer {
     /// The next frame. Says when it is over, and again with every frame after that.
     pub fn frame(&mut self, sound: Sound) -> Option<End> {
         self.frames += 1;
+        self.hits += usize::from(sound >= Sound::Speech);
         if self.window.len() == WINDOW {
             self.window.pop_front();
         }

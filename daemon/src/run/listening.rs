@@ -17,6 +17,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::{
     Asking, Daemon, Event, MAX_WAITING, Running, Source,
     front::{Speaking, lock},
+    meant::OWN,
     one_turn::forgotten,
 };
 use crate::{
@@ -25,10 +26,10 @@ use crate::{
         Speech,
         early::Early,
         endpoint::Style,
-        hearing::{Heard, Listening},
+        hearing::{Heard, LOST, Listening},
         standing::Begins,
     },
-    reply::{Confirmation, Happening, State, answer},
+    reply::{Confirmation, Happening, State, answer, plain_words},
     room::{Limits, transcribe},
     speak::earcon::Earcon,
 };
@@ -113,6 +114,8 @@ pub(super) struct Open {
     closed: bool,
     /// Whether it stopped what Tiro said or did.
     pub(super) interrupted: bool,
+    /// What Tiro had just said when it opened by itself.
+    pub(super) own: Option<String>,
     /// Waits for what comes of it.
     waiting: JoinHandle<()>,
 }
@@ -147,6 +150,9 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// on a plain X server, 600 in KDE and 500 in GNOME. Nobody taps twice so fast and means it.
 const BOUNCE: Duration = Duration::from_millis(750);
 
+/// What a listening may take longer than all that it waits for.
+const SPARE: Duration = Duration::from_secs(15);
+
 /// A key that comes up sooner was tapped.
 const TAP: Duration = Duration::from_millis(400);
 
@@ -165,6 +171,9 @@ impl Daemon {
     pub(super) fn push(&mut self, push: Push) {
         let again = push.action == Action::Toggle
             && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
+        if matches!(push.action, Action::Start | Action::Toggle) && !again {
+            self.take_over();
+        }
         let state = match (push.action, &mut self.open) {
             (Action::Mute, _) => self.mute(true),
             (Action::Unmute, _) => self.mute(false),
@@ -209,6 +218,7 @@ impl Daemon {
 
     /// The key went down: whoever is listened to has finished, else they begin.
     pub(super) fn pressed(&mut self) {
+        self.take_over();
         match &mut self.open {
             Some(open) if !open.stopped => _ = open.stop(),
             _ => {
@@ -229,6 +239,13 @@ impl Daemon {
         }
     }
 
+    /// Who presses a key while the microphone is open by itself wants to speak, and not to have spoken.
+    fn take_over(&mut self) {
+        let by_itself =
+            |open: &mut Open| matches!(open.way, Way::After(_) | Way::FollowUp(..)) && !open.stopped;
+        drop(self.open.take_if(by_itself));
+    }
+
     fn open_by_hand(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
         self.by_hand();
         self.open(style, Way::Key, client, connection)
@@ -247,15 +264,16 @@ impl Daemon {
         }
         // What Tiro says is no answer to it.
         let hushed = self.hush();
+        // Whoever pressed no key was asked aloud, or nobody asked them: what others want is never agreed to in passing.
         let question = self
             .running
             .as_ref()
-            .filter(|running| running.at_desktop)
+            .filter(|running| running.at_desktop && (way == Way::Key || running.spoken))
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         let running = self.running.as_ref().map(|running| running.number);
         let mut settings = self.parts.listen.clone();
         let begins = match way {
-            Way::Key => self.begins_now(),
+            Way::Key => self.begins_now(question.is_some()),
             Way::Woken(begins) | Way::After(begins) => begins,
             Way::FollowUp(begins, patience) => {
                 settings.patience = patience;
@@ -273,6 +291,7 @@ impl Daemon {
         // Without a key only the words tell whether anything is wanted.
         let (events, early) = (self.events.clone(), settings.early || way != Way::Key);
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
+        let bound = settings.patience + settings.longest + limits.transcribe + SPARE;
         let waiting = tokio::spawn(async move {
             let heard = match opening.await {
                 Ok(hearing) => {
@@ -288,10 +307,17 @@ impl Daemon {
                             Early::Closed => Event::Closed { number },
                         });
                     };
-                    match early {
-                        true => hearing.recognised(&*stt, &limits, tell).await,
-                        false => hearing.heard().await,
-                    }
+                    let heard = async {
+                        match early {
+                            true => hearing.recognised(&*stt, &limits, tell).await,
+                            false => hearing.heard().await,
+                        }
+                    };
+                    // A thread that hangs in a sound server says nothing any more.
+                    let lost = || Heard::Failed(LOST.to_owned());
+                    tokio::time::timeout(bound, heard)
+                        .await
+                        .unwrap_or_else(|_| lost())
                 }
                 Err(heard) => heard,
             };
@@ -312,6 +338,10 @@ impl Daemon {
             stopped: false,
             closed: false,
             interrupted: hushed,
+            own: match way {
+                Way::After(_) | Way::FollowUp(..) => self.parts.speak.own().borrow().lately(OWN),
+                Way::Key | Way::Woken(_) => None,
+            },
             waiting,
         });
         self.rest();
@@ -399,6 +429,7 @@ impl Daemon {
         if open.is_none() && closing.is_empty() {
             return false;
         }
+        self.leave_hands_free();
         self.parts.speak.earcon(Earcon::Nothing);
         self.rest();
         self.go_on();
@@ -431,7 +462,10 @@ impl Daemon {
                 let state = State::Transcribing;
                 self.tell_one(client, Happening::State { state });
                 match open.question {
-                    Some(id) => self.answered(id, speech, client, open.speaking.take()),
+                    Some(id) => {
+                        let by_itself = open.way != Way::Key;
+                        self.answered(id, speech, client, by_itself, open.speaking.take());
+                    }
                     None => self.spoken(speech, client, open.connection.take()),
                 }
             }
@@ -440,14 +474,15 @@ impl Daemon {
                     self.parts.speak.earcon(Earcon::Nothing);
                 }
                 match open.way {
-                    Way::Key | Way::Woken(_) => self.mention(words::nothing_heard(), client),
+                    Way::Key => self.mention(words::nothing_heard(), client),
                     // Who was asked may still answer; who was only listened to owes nobody a word.
                     Way::After(_) if open.question.is_some() => {}
-                    Way::After(_) | Way::FollowUp(..) => self.leave_hands_free(),
+                    Way::Woken(_) | Way::After(_) | Way::FollowUp(..) => self.leave_hands_free(),
                 }
                 self.rest();
             }
             Heard::Failed(why) => {
+                self.leave_hands_free();
                 self.parts.speak.earcon(Earcon::Nothing);
                 self.noticed(Source::Microphone, vec![why]);
                 self.rest();
@@ -488,11 +523,11 @@ impl Daemon {
     }
 
     /// What was said answers a question, should it be an answer.
-    fn answered(&self, id: u64, speech: Speech, client: u64, speaking: Option<Speaking>) {
+    fn answered(&self, id: u64, speech: Speech, client: u64, by_itself: bool, speaking: Option<Speaking>) {
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let (questions, events) = (Arc::clone(&self.questions), self.events.clone());
         tokio::spawn(async move {
-            let answer = spoken_answer(&*stt, &limits, &speech).await;
+            let answer = spoken_answer(&*stt, &limits, &speech, by_itself).await;
             let counted = match answer.clone() {
                 Some(answer) => lock(&questions).answer(id, answer),
                 None => false,
@@ -608,6 +643,11 @@ impl Daemon {
 }
 
 impl Open {
+    /// Whether it listens for the answer to another question than this one.
+    pub(super) fn is_for_another_question(&self, open: Option<u64>) -> bool {
+        !self.stopped && self.question.is_some() && self.question != open
+    }
+
     /// The person has finished.
     fn stop(&mut self) -> State {
         self.stopped = true;
@@ -616,13 +656,26 @@ impl Open {
     }
 }
 
-async fn spoken_answer(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Option<Confirmation> {
+/// What somebody answered. Where no key was pressed, "okay" and "yeah" may be anybody's and mean anything: only a yes is one.
+async fn spoken_answer(
+    stt: &dyn Stt,
+    limits: &Limits,
+    speech: &Speech,
+    by_itself: bool,
+) -> Option<Confirmation> {
     let transcript = match &speech.transcript {
         Some(transcript) => Ok(transcript.clone()),
         None => transcribe(stt, limits, speech).await,
     };
     match transcript {
-        Ok(transcript) => answer(&transcript.text),
+        Ok(transcript) => {
+            let text = match &speech.after {
+                Some(phrases) => phrases.strip(&transcript.text),
+                None => &transcript.text,
+            };
+            let surely = !by_itself || plain_words(text).split(' ').next() == Some("yes");
+            answer(text).filter(|answer| *answer != Confirmation::Yes || surely)
+        }
         Err(error) => {
             tracing::warn!(%error, "an answer was not understood");
             None

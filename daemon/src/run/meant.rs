@@ -12,7 +12,7 @@ use super::{
 use crate::{
     listen::{Speech, endpoint::Style, standing::Begins},
     reply::{Happening, plain_words},
-    speak::earcon::Earcon,
+    speak::{aloud::aloud, earcon::Earcon},
 };
 
 /// Whoever says one of these wants nothing after all ...
@@ -46,38 +46,53 @@ const ENOUGH: &[&str] = &[
 ];
 
 /// What was said so long after Tiro's own words may be they.
-const OWN: Duration = Duration::from_secs(3);
+pub(super) const OWN: Duration = Duration::from_secs(3);
+/// Longest that is compared, in characters.
+const MOST: usize = 4000;
 
 impl Daemon {
     /// What of it is meant for Tiro. Nothing is when only the phrase was said, and then they are listened to on; or when they
     /// do not want anything after all.
     pub(super) fn meant(&mut self, open: &Open, mut speech: Speech) -> Option<Speech> {
-        if let (Way::Woken(_), Some(wake)) = (open.way, &self.parts.wake) {
-            match &mut speech.transcript {
-                Some(transcript) => {
-                    transcript.text = wake.phrases.strip(&transcript.text).trim().to_owned();
+        let by_itself = matches!(open.way, Way::After(_) | Way::FollowUp(..));
+        let phrases = self.parts.wake.as_ref().map(|wake| Arc::clone(&wake.phrases));
+        match (&mut speech.transcript, phrases) {
+            (Some(transcript), Some(phrases)) => {
+                // People say the phrase where they need not, too; but then it must be that phrase.
+                let said = open.way != Way::Key && phrases.spot(&transcript.text, None).is_some();
+                if said || matches!(open.way, Way::Woken(_)) {
+                    transcript.text = phrases.strip(&transcript.text).trim().to_owned();
                     if transcript.text.is_empty() {
                         self.open(Style::Tap, Way::After(Begins::Now), open.client, None);
+                        if let Some(next) = &mut self.open {
+                            next.interrupted |= open.interrupted;
+                        }
                         return None;
                     }
                 }
-                None => speech.after = Some(Arc::clone(&wake.phrases)),
             }
+            (None, Some(phrases)) if matches!(open.way, Way::Woken(_)) => speech.after = Some(phrases),
+            _ => {}
         }
         let text = speech
             .transcript
             .as_ref()
-            .map(|transcript| transcript.text.as_str());
-        // Nobody called, so it may be the end of what Tiro said, from the speaker.
-        let own = self.parts.speak.own().borrow().lately(OWN);
-        if let (Way::After(_) | Way::FollowUp(..), Some(text), Some(own)) = (open.way, text, own)
-            && ends_with(&own, text)
-        {
-            tracing::debug!("own words were heard");
+            .map(|transcript| transcript.text.trim());
+        // Nobody called: a cough is nothing, and neither is the end of what Tiro said, from the speaker.
+        let nothing = |text: &str| {
+            let own = open.own.as_deref();
+            text.is_empty() || own.is_some_and(|own| ends_with(own, text, open.question.is_none()))
+        };
+        if by_itself && text.is_some_and(nothing) {
+            tracing::debug!("nothing that was meant was heard");
+            if open.question.is_none() {
+                self.leave_hands_free();
+            }
             self.rest();
             return None;
         }
-        if open.question.is_none() && text.is_some_and(|text| takes_back(text, open.interrupted)) {
+        let enough = open.interrupted || matches!(open.way, Way::FollowUp(..));
+        if open.question.is_none() && text.is_some_and(|text| takes_back(text, enough)) {
             self.leave_hands_free();
             self.parts.speak.earcon(Earcon::Nothing);
             let text = words::cancelled();
@@ -89,11 +104,14 @@ impl Daemon {
     }
 }
 
-/// Whether a text ends with these words, of which there must be at least two: people say what they were told again, but not
-/// with its very last words only.
-fn ends_with(text: &str, words: &str) -> bool {
-    let (text, words) = (plain_words(text), plain_words(words));
-    words.contains(' ') && text.ends_with(&words)
+/// Whether what Tiro said ends with these words, as they are spoken. One word may be an answer, so that it only counts where
+/// there is no question.
+fn ends_with(own: &str, words: &str, one: bool) -> bool {
+    // What was recognised has figures where Tiro said words.
+    let spoken = |text: &str| plain_words(&aloud(text, MOST));
+    let (own, words) = (spoken(own), spoken(words));
+    let tail = own.ends_with(&format!(" {words}")) || own == words;
+    tail && !words.is_empty() && (one || words.contains(' '))
 }
 
 /// Whether somebody says that they want nothing after all. Who has just interrupted something means that with shorter words,
@@ -142,9 +160,14 @@ mod tests {
     #[test]
     fn the_end_of_an_own_sentence_is_no_answer() {
         let own = "You have two events tomorrow. Shall I? Say yes or no.";
-        assert!(ends_with(own, "Yes or no.") && ends_with(own, "say yes or no"));
+        assert!(ends_with(own, "Yes or no.", false) && ends_with(own, "say yes or no", false));
         for other in ["Yes.", "No.", "yes do it", "Shall I say yes?", ""] {
-            assert!(!ends_with(own, other), "{other}");
+            assert!(!ends_with(own, other, false), "{other}");
         }
+        // What was spoken as words is recognised as figures.
+        let spoken = aloud("The next one is at 9:30.", MOST);
+        assert!(ends_with(&spoken, "at 9:30", true), "{spoken}");
+        assert!(ends_with("It is a dentist.", "Dentist.", true));
+        assert!(!ends_with("It is a dentist.", "the dentist", true));
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex as StdMutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -42,6 +42,10 @@ pub struct Settings {
 pub struct Woken {
     /// The microphone that heard it.
     microphone: u64,
+    /// How often somebody had been listened to when it was said.
+    listenings: u64,
+    /// How long ago that was.
+    age: Duration,
     /// What of the sound the recogniser was given: its first sample, and the one behind its last.
     clip: (u64, u64),
     /// Whether the person went on in the same breath.
@@ -55,6 +59,13 @@ pub(super) struct Waking {
     watch: Arc<StdMutex<Watch>>,
     /// Whether somebody is listened to anyway, so that what they say is no call.
     listened: Arc<AtomicBool>,
+    /// How often somebody was: a clip that was cut before that holds what they were listened to for.
+    listenings: Arc<AtomicU64>,
+    /// Samples since it opened, and up to which of them somebody was listened to.
+    total: Arc<AtomicU64>,
+    heard: Arc<AtomicU64>,
+    /// Whether sound came from it.
+    awake: bool,
     since: Instant,
     tasks: [JoinHandle<()>; 2],
 }
@@ -72,6 +83,8 @@ pub(super) struct HandsFree {
     on: bool,
     /// A turn was answered, and it may be gone on.
     answered: bool,
+    /// How often that was so since the phrase was said.
+    rounds: u32,
     /// The question for whose answer the microphone was opened, and how often.
     asked: Option<(u64, u32)>,
     /// When Tiro last fell silent.
@@ -84,10 +97,16 @@ const CLIPS: usize = 2;
 const LOADING: Duration = Duration::from_secs(30);
 /// A clip that ends with a pause has so much of it, and what is said next begins behind that: 200 ms, in samples.
 const PAUSE: u64 = SAMPLE_RATE as u64 / 5;
+/// A recogniser that had to be loaded first may be so late that what was said since is not meant for Tiro.
+const LATE: Duration = Duration::from_secs(4);
+/// What an utterance has before the moment that it was wanted, where the microphone is open anyway.
+const PRE_ROLL: Duration = Duration::from_millis(500);
 /// A room echoes, and a sound server plays out what it has: what comes so soon after Tiro's own words is still they.
 const ECHO: Duration = Duration::from_millis(400);
 /// A clip is looked at when it is over, and has to wait for the one before: what Tiro said so long ago may be in it.
 const HEARD: Duration = Duration::from_secs(6);
+/// How many answers may be gone on from without saying the phrase again.
+const ROUNDS: u32 = 5;
 /// How often a question is listened for again when nobody answered, or nobody understood the answer.
 const ATTEMPTS: u32 = 3;
 /// The first time after which a microphone that went is looked for again; it doubles ...
@@ -108,15 +127,25 @@ impl Daemon {
         let number = self.wakings;
         let (send, clips) = mpsc::channel(CLIPS);
         let watch = Arc::<StdMutex<Watch>>::default();
+        let (listened, listenings) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (total, heard) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let until = Arc::clone(&heard);
+        let (busy, listening, counted) = (Arc::clone(&listened), Arc::clone(&listenings), Arc::clone(&total));
         let (spied, mut first) = (Arc::clone(&watch), Some(self.events.clone()));
         let spy = move |samples: &[f32]| {
             if let Some(events) = first.take_if(|_| !samples.is_empty()) {
                 let _ = events.blocking_send(Event::Awake(number));
             }
-            // Where too many wait, the oldest are looked at first and this one is lost: it is one of many.
-            lock(&spied).hear(samples, |clip| drop(send.try_send(clip)));
+            counted.fetch_add(samples.len() as u64, Ordering::AcqRel);
+            // Where too many wait, the oldest are looked at first and this one is lost: it is one of many. Who is listened to
+            // anyway does not call.
+            lock(&spied).hear(samples, |clip| {
+                let begins = clip.at + clip.onset as u64;
+                if !busy.load(Ordering::Acquire) && begins >= until.load(Ordering::Acquire) {
+                    let _ = send.try_send((listening.load(Ordering::Acquire), clip));
+                }
+            });
         };
-        let listened = Arc::<AtomicBool>::default();
         let (standing, ended) = Standing::open(&self.parts.listen, Box::new(spy));
         let events = self.events.clone();
         let ending = tokio::spawn(async move {
@@ -128,7 +157,7 @@ impl Daemon {
             number,
             stt: Arc::clone(&self.engines.stt),
             watch: Arc::clone(&watch),
-            listened: Arc::clone(&listened),
+            total: Arc::clone(&total),
             settings: settings.clone(),
             own: self.parts.speak.own(),
             language: self.parts.limits.language.clone(),
@@ -139,6 +168,10 @@ impl Daemon {
             standing,
             watch,
             listened,
+            listenings,
+            total,
+            heard,
+            awake: false,
             since: Instant::now(),
             tasks: [ending, tokio::spawn(spotter.run(clips))],
         });
@@ -152,7 +185,8 @@ impl Daemon {
 
     /// Sound comes from it.
     pub(super) fn awake(&mut self, number: u64) {
-        if self.waking.as_ref().is_some_and(|waking| waking.number == number) {
+        if let Some(waking) = self.waking.as_mut().filter(|waking| waking.number == number) {
+            waking.awake = true;
             self.noticed(Source::Microphone, Vec::new());
         }
     }
@@ -177,25 +211,45 @@ impl Daemon {
 
     /// Somebody said the phrase: they are listened to, and what Tiro does is interrupted, as by the key.
     pub(super) fn woken(&mut self, woken: &Woken) {
-        let heard = |waking: &Waking| waking.number == woken.microphone;
+        // Whoever was listened to meanwhile has been heard, and is not heard again.
+        let heard = |waking: &Waking| {
+            waking.number == woken.microphone && waking.listenings.load(Ordering::Acquire) == woken.listenings
+        };
         if !self.waking.as_ref().is_some_and(heard) || self.open.is_some() || self.mute.is() {
             return;
         }
         self.hands_free.on = true;
+        self.hands_free.rounds = 0;
         self.hands_free.asked = None;
         let (first, behind) = woken.clip;
         let way = match woken.goes_on {
+            // They may have turned to somebody else since: the tone says that they are heard from now on.
+            _ if woken.age > LATE => Way::After(Begins::In(Duration::ZERO)),
             true => Way::Woken(Begins::Sample(first)),
             false => Way::After(Begins::Sample(behind.saturating_sub(PAUSE))),
         };
         self.open(Style::Tap, way, super::listening::NOBODY, None);
     }
 
-    /// Where what is said begins when a key was pressed: a moment ago, but not in Tiro's own words.
-    pub(super) fn begins_now(&self) -> Begins {
+    /// Where what is said begins when a key was pressed: a moment ago, but not in Tiro's own words, of which one may be the
+    /// answer that it waits for.
+    pub(super) fn begins_now(&self, asked: bool) -> Begins {
         match self.hands_free.silent.map(|silent| silent.elapsed()) {
+            Some(since) if since < ECHO && asked => Begins::In(ECHO - since),
             Some(since) if since < ECHO => Begins::In(ECHO / 4),
+            Some(since) if since < ECHO + PRE_ROLL => Begins::In(Duration::ZERO),
             _ => Begins::Now,
+        }
+    }
+
+    /// A question that was answered in another way needs nobody to listen for an answer.
+    fn leave_answered_question(&mut self) {
+        let open = lock(&self.questions).open().map(|(id, _)| id);
+        let over = |listening: &mut super::listening::Open| {
+            !matches!(listening.way, Way::Key) && listening.is_for_another_question(open)
+        };
+        if self.open.take_if(over).is_some() {
+            self.rest();
         }
     }
 
@@ -206,22 +260,37 @@ impl Daemon {
         style: Style,
         begins: Begins,
     ) -> Option<(hearing::Listening, hearing::Hearing)> {
-        let waking = self.waking.as_ref()?;
+        // One that is not open yet may never be.
+        let waking = self.waking.as_ref().filter(|waking| waking.awake)?;
+        waking.listened.store(true, Ordering::Release);
+        waking.listenings.fetch_add(1, Ordering::AcqRel);
         // What is said now is no call.
         lock(&waking.watch).pause(Duration::ZERO);
         waking.standing.listen(settings, style, begins)
     }
 
-    /// The turn that runs was answered. Whoever typed it does not go on by voice.
-    pub(super) fn may_go_on(&mut self) {
-        let spoken = |running: &Running| running.client == super::listening::NOBODY;
-        self.hands_free.answered = self.hands_free.on && self.running.as_ref().is_some_and(spoken);
+    /// The turn that runs was answered, well or not. Whoever typed it does not go on by voice, and nobody goes on for ever: a
+    /// television would.
+    pub(super) fn may_go_on(&mut self, well: bool) {
+        let Some(follow_up) = self.parts.wake.as_ref().map(|wake| wake.follow_up) else {
+            return;
+        };
+        if !self.running.as_ref().is_some_and(|running| running.spoken) || !self.hands_free.on {
+            return;
+        }
+        let rounds = self.hands_free.rounds;
+        if follow_up.is_zero() || rounds >= ROUNDS || !well && rounds > 0 {
+            return self.leave_hands_free();
+        }
+        self.hands_free.rounds += 1;
+        self.hands_free.answered = true;
     }
 
     /// Nobody said anything more.
     pub(super) fn leave_hands_free(&mut self) {
         self.hands_free.on = false;
         self.hands_free.answered = false;
+        self.hands_free.rounds = 0;
     }
 
     /// The person pressed a key, and presses it again when they want to.
@@ -233,8 +302,13 @@ impl Daemon {
     /// after everything that happens.
     pub(super) fn listen_on(&mut self) {
         if let Some(waking) = &self.waking {
-            waking.listened.store(self.open.is_some(), Ordering::Relaxed);
+            let listened = self.open.is_some() || !self.closing.is_empty();
+            if waking.listened.swap(listened, Ordering::AcqRel) && !listened {
+                let now = waking.total.load(Ordering::Acquire);
+                waking.heard.store(now, Ordering::Release);
+            }
         }
+        self.leave_answered_question();
         let Some(settings) = self.parts.wake.as_ref().filter(|_| self.hands_free.on) else {
             return;
         };
@@ -242,7 +316,8 @@ impl Daemon {
             return;
         }
         let follow_up = settings.follow_up;
-        let question = self.running.as_ref().filter(|running| running.at_desktop);
+        let spoken = |running: &&Running| running.at_desktop && running.spoken;
+        let question = self.running.as_ref().filter(spoken);
         let question = question.and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         // Its own last words come first.
         let since = self.hands_free.silent.map_or(ECHO, |silent| silent.elapsed());
@@ -272,7 +347,7 @@ struct Spotter {
     number: u64,
     stt: Arc<dyn Stt>,
     watch: Arc<StdMutex<Watch>>,
-    listened: Arc<AtomicBool>,
+    total: Arc<AtomicU64>,
     settings: Settings,
     /// What Tiro says itself.
     own: watch::Receiver<Own>,
@@ -281,12 +356,8 @@ struct Spotter {
 }
 
 impl Spotter {
-    async fn run(self, mut clips: mpsc::Receiver<Candidate>) {
-        while let Some(clip) = clips.recv().await {
-            // The recogniser has what they say to do already.
-            if self.listened.load(Ordering::Relaxed) {
-                continue;
-            }
+    async fn run(self, mut clips: mpsc::Receiver<(u64, Candidate)>) {
+        while let Some((listenings, clip)) = clips.recv().await {
             let patience = match self.stt.stats().life() {
                 Some(_) => PATIENCE,
                 None => PATIENCE + LOADING,
@@ -305,8 +376,11 @@ impl Spotter {
             {
                 Ok(Looked::Phrase(spotted)) => {
                     lock(&self.watch).pause(self.settings.refractory);
+                    let age = self.total.load(Ordering::Acquire).saturating_sub(clip.end());
                     let woken = Woken {
                         microphone: self.number,
+                        listenings,
+                        age: Duration::from_secs_f64(age as f64 / f64::from(SAMPLE_RATE)),
                         clip: (clip.at, clip.end()),
                         goes_on: !spotted.rest.is_empty(),
                     };

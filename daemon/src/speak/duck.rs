@@ -185,7 +185,7 @@ impl Duck {
         let restoring = all.iter().map(|turned| async move {
             let now = mixer.volume(&turned.player).await?;
             if same(now, turned.now) {
-                mixer.set(&turned.player, turned.before).await;
+                return mixer.set(&turned.player, turned.before).await.then_some(());
             }
             Some(())
         });

@@ -129,7 +129,7 @@ impl Watch {
     /// request.
     pub fn pause(&mut self, time: Duration) {
         let frames = (time.as_secs_f64() * f64::from(SAMPLE_RATE) / FRAME as f64).ceil();
-        self.deaf = self.frames.saturating_add(frames as u64);
+        self.deaf = self.deaf.max(self.frames.saturating_add(frames as u64));
         (self.begun, self.waits) = (None, None);
     }
 
