@@ -19,6 +19,7 @@ Prints one JSON object a recording, all times in milliseconds:
     act        `hear` + `call`: from the end of the recording to the moment in which the tool could be carried out; null without a call
     answer     from the text to the last token, whether or not it was a call
     prompt     tokens of the prompt, `evaluated` those of them that were not kept from before, `prefill` and `decode` tokens a second
+    others     cores that other programs kept busy meanwhile (Linux; else null): much above 0.1, and the machine was not quiet
 
 and at the end the cold recording again, and the p50 (nearest rank) of the warm ones.
 """
@@ -117,8 +118,9 @@ def chunks(address: str, request: dict):
     try:
         with DIRECT.open(post, timeout=SILENCE) as answer:
             for line in answer:
-                data = line.decode().removeprefix("data: ").strip()
-                if data and data != "[DONE]":
+                field, _, data = line.decode().strip().partition(":")
+                # A comment keeps the connection open while all tools are evaluated.
+                if field == "data" and data.strip() != "[DONE]":
                     yield json.loads(data)
     except urllib.error.HTTPError as error:
         sys.exit(f"llama.cpp refuses the request: {error.read().decode(errors='replace')[:500]}")
@@ -171,6 +173,17 @@ def decided(address: str, tools: list[dict], text: str) -> dict:
             "prefill": rounded(timings.get("prompt_per_second")), "decode": rounded(timings.get("predicted_per_second"))}
 
 
+def others() -> float | None:
+    """Seconds of processor time that all other programs have had since the machine started."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    except OSError:
+        return None
+    user, nice, system, _idle, _wait, irq, soft = map(int, fields[:7])
+    own = os.times()
+    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK") - own.user - own.system
+
+
 def since(start: float) -> int:
     return round((time.perf_counter() - start) * 1000)
 
@@ -195,13 +208,14 @@ def main() -> None:
     print(json.dumps({"tools": len(tools), "threads": given.threads, "load": since(start)}), flush=True)
     rows = []
     for wav in given.wav:
-        start = time.perf_counter()
+        before, start = others(), time.perf_counter()
         segments, _ = whisper.transcribe(str(wav), beam_size=5)
         # The segments are recognised as they are asked for.
         text = " ".join(segment.text.strip() for segment in segments)
         hear = since(start)
         row = {"file": wav.name, "text": text, "hear": hear, **decided(address, tools, text)}
         row["act"] = None if row["call"] is None else hear + row["call"]
+        row["others"] = None if before is None else rounded((others() - before) / (time.perf_counter() - start))
         rows.append(row)
         print(json.dumps(row), flush=True)
     cold, *warm = rows
