@@ -525,6 +525,12 @@ async fn what_is_forgotten_while_a_turn_runs_is_gone_from_the_next_one_and_nobod
     let asks = client.clone();
     let busy = tokio::spawn(async move { ask(&asks, "tell me a story").await });
     running.until("busy", |s| s.state == "thinking").await;
+    // It thinks from its first moment on; the model is asked a little later.
+    let began = std::time::Instant::now();
+    while running.llm.prompts().len() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(10), "the model is asked");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let proxy = Tiro1Proxy::new(&other).await.unwrap();
     tokio::time::timeout(Duration::from_secs(2), proxy.forget())
         .await

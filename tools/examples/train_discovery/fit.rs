@@ -24,9 +24,7 @@ const DROPOUT: f32 = 0.2;
 /// Each request is learned as it was written and as a recogniser may have heard it, in turn.
 const HEARINGS: usize = 3;
 /// A weight that is less than this share of the largest of its feature is left out.
-const FAINT: f32 = 0.09;
-/// What one of our own requests counts beside a public one: those are by many people, ours by a few.
-const OWN: f32 = 0.7;
+const FAINT: f32 = 0.12;
 /// A feature must occur in so many requests.
 const MIN_COUNT: usize = 2;
 /// So many features are kept, those that sway most requests: the size of what ships.
@@ -55,9 +53,6 @@ pub fn fit(utterances: &[Utterance], intents: &[Vec<String>]) -> (Vec<f32>, Vec<
         intended: utterances
             .iter()
             .map(|u| intents.iter().position(|i| *i == u.accept))
-            .collect(),
-        counts: (utterances.iter())
-            .map(|u| if u.own { OWN } else { 1.0 })
             .collect(),
         intents: intents.len(),
         normal,
@@ -109,8 +104,6 @@ struct Task {
     texts: Vec<Vec<u32>>,
     ids: BTreeMap<u32, usize>,
     intended: Vec<Option<usize>>,
-    /// What each counts.
-    counts: Vec<f32>,
     intents: usize,
 }
 
@@ -118,14 +111,11 @@ impl Task {
     fn descend(&self, seed: u64) -> Descent {
         let mut recogniser = Recogniser::new(&self.said, seed);
         let mut samples: Vec<Sample> = (self.texts.iter().zip(&self.intended))
-            .zip(&self.counts)
-            .map(|((text, intent), counts)| self.sample(text, *intent, *counts))
+            .map(|(text, intent)| self.sample(text, *intent))
             .collect();
         for _ in 0..HEARINGS {
-            let said = self.said.iter().zip(&self.intended).zip(&self.counts);
-            samples.extend(said.map(|((words, intent), counts)| {
-                let text = features(&self.normal, &recogniser.hears(words));
-                self.sample(&text, *intent, *counts)
+            samples.extend(self.said.iter().zip(&self.intended).map(|(words, intent)| {
+                self.sample(&features(&self.normal, &recogniser.hears(words)), *intent)
             }));
         }
         let mut model = Descent::new(self.ids.len(), self.intents);
@@ -142,12 +132,11 @@ impl Task {
         model
     }
 
-    fn sample(&self, text: &[u32], intent: Option<usize>, counts: f32) -> Sample {
+    fn sample(&self, text: &[u32], intent: Option<usize>) -> Sample {
         Sample {
             rows: text.iter().filter_map(|f| self.ids.get(f).copied()).collect(),
             share: share(text.len()) / (1.0 - DROPOUT).sqrt(),
             intent,
-            counts,
         }
     }
 }
@@ -157,7 +146,6 @@ struct Sample {
     rows: Vec<usize>,
     share: f32,
     intent: Option<usize>,
-    counts: f32,
 }
 
 /// Weights and the squared gradients that they have seen.
@@ -204,7 +192,7 @@ impl Descent {
             total += *sum;
         }
         for (k, sum) in self.sums.iter_mut().enumerate() {
-            *sum = (*sum / total - f32::from(u8::from(sample.intent == Some(k)))) * sample.counts;
+            *sum = *sum / total - f32::from(u8::from(sample.intent == Some(k)));
             self.bias_seen[k] += *sum * *sum;
             self.bias[k] -= 0.3 * RATE * *sum / self.bias_seen[k].sqrt();
         }
