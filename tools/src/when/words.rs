@@ -196,30 +196,36 @@ pub fn part(word: &str) -> Option<Part> {
     })
 }
 
+/// The numbers from zero on, each at its place.
+pub const CARDINALS: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+/// Twenty, thirty and so on.
+pub const TENS: [&str; 8] = [
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+];
+
 /// The value of a number word below a hundred, and whether it is ordinal.
 pub fn number(word: &str) -> Option<(u32, bool)> {
-    const CARDINALS: [&str; 20] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-    ];
     const ORDINALS: [&str; 20] = [
         "zeroth",
         "first",
@@ -241,9 +247,6 @@ pub fn number(word: &str) -> Option<(u32, bool)> {
         "seventeenth",
         "eighteenth",
         "nineteenth",
-    ];
-    const TENS: [&str; 8] = [
-        "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
     ];
     let at = |list: &[&str]| {
         list.iter()

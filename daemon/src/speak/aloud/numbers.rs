@@ -1,32 +1,9 @@
 //! Numbers in words: counts, parts, years, rows of digits, and what is measured.
 
+use tools::when::{CARDINALS as ONES, TENS};
+
 use super::{Said, Token};
 
-const ONES: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 10] = [
-    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
 const GROUPS: [&str; 5] = ["", " thousand", " million", " billion", " trillion"];
 /// A longer row of digits is no count that anybody could follow.
 const MAX_DIGITS: usize = 15;
@@ -145,15 +122,13 @@ fn hundreds(number: u64) -> String {
     }
 }
 
+/// A number below a hundred; of a larger one, its last two digits.
 fn tens(number: u64) -> String {
+    let number = number as usize % 100;
     match number {
-        0..20 => ONES[number as usize].to_owned(),
-        _ if number.is_multiple_of(10) => TENS[number as usize / 10 % 10].to_owned(),
-        _ => format!(
-            "{}-{}",
-            TENS[number as usize / 10 % 10],
-            ONES[number as usize % 10]
-        ),
+        0..20 => ONES[number].to_owned(),
+        _ if number.is_multiple_of(10) => TENS[number / 10 - 2].to_owned(),
+        _ => format!("{}-{}", TENS[number / 10 - 2], ONES[number % 10]),
     }
 }
 
