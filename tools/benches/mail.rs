@@ -119,8 +119,11 @@ async fn main() -> Outcome<ExitCode> {
 /// What is taken back afterwards: from where, and to where if not for good.
 type Undo = Option<(std::path::PathBuf, Option<std::path::PathBuf>)>;
 
+/// Changes something in `cur` or `new`, each time something else.
+type Change = fn(&Path, &Path, usize) -> io::Result<Undo>;
+
 /// What happens right before a question.
-const WAYS: &[(&str, fn(&Path, &Path, usize) -> io::Result<Undo>)] = &[
+const WAYS: &[(&str, Change)] = &[
     ("warm", |_, _, _| Ok(None)),
     ("after one in new", |_, new, n| {
         let file = new.join(format!("1800000000.Q{n}.host"));
