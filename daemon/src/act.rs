@@ -11,7 +11,7 @@ use std::{
 use prompts::words;
 use serde_json::Value;
 use tokio::sync::watch;
-use tools::{Ctx, Effect, Entry, ToolError};
+use tools::{Ctx, Effect, Entry, ToolError, system::progress::Progress};
 
 use crate::{
     agent::{
@@ -63,12 +63,13 @@ pub async fn act(
         tool: entry.name.to_owned(),
         arguments: call.arguments.clone(),
     });
-    let (arguments, ctx) = (call.arguments.clone(), around.ctx);
-    let writing = (entry.effect != Effect::Read).then(Writing::begin);
+    let (arguments, mut ctx) = (call.arguments.clone(), around.ctx);
+    let progress = Progress::default();
+    ctx.progress = progress.clone();
+    let mut writing = (entry.effect != Effect::Read).then(Writing::begin);
     let (instead, taken_back) = (around.instead.cloned(), Arc::new(AtomicBool::new(false)));
     let taking_back = Arc::clone(&taken_back);
     let task = tokio::spawn(async move {
-        let _writing = writing;
         if let Some(undo) = instead {
             // In the same task, so that nothing comes between.
             if let Err(error) = take_back(&ctx, undo).await {
@@ -77,15 +78,19 @@ pub async fn act(
             taking_back.store(true, Ordering::Release);
         }
         let run = entry.run(arguments, &ctx);
-        match entry.effect {
-            // What is written to the person's files is written on threads that nothing can stop, and had better be
-            // finished than halved.
+        let done = match entry.effect {
+            // What is written to the person's files is written on threads that nothing can stop but they themselves, and
+            // had better be finished than halved.
             Effect::Write => Ok(run.await),
             // The time-out is inside the task, so that it still holds after the turn was dropped.
             Effect::Read | Effect::Irreversible | Effect::Egress => {
                 tokio::time::timeout(entry.timeout, run).await
             }
+        };
+        if let Some(writing) = writing.as_mut().filter(|_| ctx.progress.is_abandoned()) {
+            writing.abandon();
         }
+        done
     });
     let finish = |outcome| match taken_back.load(Ordering::Acquire) {
         true => half_done(outcome),
@@ -94,17 +99,48 @@ pub async fn act(
     let mut task = AbortOnDrop {
         task,
         abort: entry.effect == Effect::Read,
+        progress: Some(progress.clone()),
     };
-    let timed_out = match tokio::time::timeout(entry.timeout + GRACE, &mut task.task).await {
+    let watched = watched(&mut task.task, &progress, entry.name, front);
+    let watched = tokio::time::timeout(entry.timeout + GRACE, watched).await;
+    let timed_out = match watched {
         Ok(Ok(Ok(Ok(output)))) => return Outcome::Done(output),
         Ok(Ok(Ok(Err(error)))) => return finish(failed(entry, error)),
         Ok(Err(_)) => return finish(panicked(entry)),
         Ok(Ok(Err(_))) => words::timed_out("do that"),
-        Err(_) => words::still_working(),
+        Err(_) => {
+            // It was not the person who gave up.
+            task.progress = None;
+            words::still_working()
+        }
     };
     let seconds = entry.timeout.as_secs();
     tracing::warn!(tool = entry.name, seconds, "tool timed out");
     finish(Outcome::Broken(timed_out))
+}
+
+/// Waits for a task, and shows now and then how far it is.
+async fn watched<T>(
+    task: &mut tokio::task::JoinHandle<T>,
+    progress: &Progress,
+    tool: &str,
+    front: &mut dyn Front,
+) -> Result<T, tokio::task::JoinError> {
+    let mut percent = progress.percent();
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut *task => return done,
+            () = tokio::time::sleep(SHOWN) => {}
+        }
+        if percent.has_changed().unwrap_or(false) {
+            let percent = *percent.borrow_and_update();
+            front.show(&Happening::Working {
+                tool: tool.to_owned(),
+                percent,
+            });
+        }
+    }
 }
 
 /// Takes back what was done before, if it still stands as it was left.
@@ -137,6 +173,9 @@ fn half_done(outcome: Outcome) -> Outcome {
 
 /// After a tool's own time-out, for its answer to come through.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How often the person sees how far something is.
+const SHOWN: Duration = Duration::from_secs(2);
 
 /// A question is asked again when what it was about has changed while the person thought, when they changed it, and when
 /// they need more time; this often at most.
@@ -268,47 +307,77 @@ fn panicked(entry: &Entry) -> Outcome {
 /// managers kill what takes longer to leave than 90 s.
 const LAST_WORD: Duration = Duration::from_secs(60);
 
-/// How many writes have begun and are not finished.
-static WRITES: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
+/// How many writes have begun and are not finished, and how many were finished so far.
+#[derive(Default)]
+struct Writes {
+    open: usize,
+    finished: usize,
+}
+
+static WRITES: LazyLock<watch::Sender<Writes>> = LazyLock::new(watch::Sender::default);
 
 /// A write that has begun; it is finished when this is dropped.
-pub struct Writing;
+pub struct Writing {
+    abandoned: bool,
+}
 
 impl Writing {
     /// Begins one.
     pub fn begin() -> Writing {
-        WRITES.send_modify(|open| *open += 1);
-        Writing
+        WRITES.send_modify(|writes| writes.open += 1);
+        Writing { abandoned: false }
+    }
+
+    /// It has stopped, and everything is as if it had never begun.
+    fn abandon(&mut self) {
+        self.abandoned = true;
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        WRITES.send_modify(|open| *open -= 1);
+        WRITES.send_modify(|writes| {
+            writes.open -= 1;
+            writes.finished += usize::from(!self.abandoned);
+        });
     }
 }
 
-/// Waits until every write that has begun is finished, and says whether there was one. Whoever ends the process or
+/// Waits until every write that has begun is finished, and says whether there was one that was. Whoever ends the process or
 /// tells the person that a turn was stopped waits for this first.
 pub async fn finish_writes() -> bool {
     let mut writes = WRITES.subscribe();
-    let writing = *writes.borrow_and_update() > 0;
-    let finished = writes.wait_for(|open| *open == 0);
-    if tokio::time::timeout(LAST_WORD, finished).await.is_err() {
-        tracing::error!("a write does not come to an end");
+    let (open, before) = {
+        let writes = writes.borrow_and_update();
+        (writes.open, writes.finished)
+    };
+    let finished = writes.wait_for(|writes| writes.open == 0);
+    let finished = tokio::time::timeout(LAST_WORD, finished).await;
+    match finished {
+        Ok(Ok(writes)) => open > 0 && writes.finished > before,
+        Ok(Err(_)) => open > 0,
+        Err(_) => {
+            tracing::error!("a write does not come to an end");
+            open > 0
+        }
     }
-    writing
 }
 
 struct AbortOnDrop<T> {
     task: tokio::task::JoinHandle<T>,
     abort: bool,
+    /// What is told that nobody wants it any more.
+    progress: Option<Progress>,
 }
 
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         if self.abort {
             self.task.abort();
+        }
+        // What can stop without leaving anything half done does; everything else is finished.
+        if let Some(progress) = &self.progress {
+            progress.stop();
         }
     }
 }

@@ -408,7 +408,9 @@ pub async fn signal(client: &Client, happening: &Happening) {
             Happening::Prepared { .. } | Happening::Generated { .. } => {
                 Tiro1::state_changed(emitter, "thinking", &detail).await
             }
-            Happening::Did { .. } => Tiro1::state_changed(emitter, "acting", &detail).await,
+            Happening::Working { .. } | Happening::Did { .. } => {
+                Tiro1::state_changed(emitter, "acting", &detail).await
+            }
         }
     };
     // A client that left is no reason to end its turn: what it asked for is still done.

@@ -1,5 +1,6 @@
 //! Mail accounts: who we are there, one run by request, and what the daemon does by itself.
 
+mod indexing;
 mod schedule;
 
 use std::sync::{
@@ -276,6 +277,26 @@ mod tests {
             ]
         );
         assert_eq!(mail.recall, std::time::Duration::from_secs(3));
+    }
+
+    #[tokio::test]
+    async fn a_token_is_asked_for_each_time_because_it_runs_out() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("token");
+        let toml = format!("{GOOD}token_command = \"cat '{}'\"\n", file.display());
+        let config: Config = toml::from_str(&toml).unwrap();
+        let account = &accounts(&config).unwrap()[0];
+        for token in ["first", "second"] {
+            std::fs::write(&file, format!("{token}\n")).unwrap();
+            for (url, protocol) in [
+                (account.imap.as_str(), Protocol::Imap),
+                (account.smtp.as_str(), Protocol::Smtp),
+            ] {
+                let access = access(account, url, protocol).await.unwrap();
+                assert_eq!(access.login.user, "ada@example.org");
+                assert!(matches!(access.login.secret, post::Secret::Token(got) if got == token));
+            }
+        }
     }
 
     #[tokio::test]

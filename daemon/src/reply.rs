@@ -54,6 +54,13 @@ pub enum Happening {
         /// Its arguments.
         arguments: Value,
     },
+    /// A tool that takes its time is so far; told now and then.
+    Working {
+        /// `domain.verb`.
+        tool: String,
+        /// How much of it is done, of a hundred.
+        percent: u8,
+    },
     /// A tool came to an end.
     Did {
         /// `domain.verb`.
@@ -209,8 +216,16 @@ pub struct Terminal {
 #[async_trait]
 impl Front for Terminal {
     fn show(&mut self, happening: &Happening) {
-        if let (true, Some(line)) = (self.verbose, describe(happening)) {
-            say_aside(&line);
+        match happening {
+            // Who waits in front of it sees that it goes on.
+            Happening::Working { percent, .. } if self.interactive && !self.verbose => {
+                say_aside(&format!("{percent} % done ..."));
+            }
+            _ => {
+                if let (true, Some(line)) = (self.verbose, describe(happening)) {
+                    say_aside(&line);
+                }
+            }
         }
     }
 
@@ -359,6 +374,7 @@ pub fn describe(happening: &Happening) -> Option<String> {
             usage.decode_ms
         ),
         Happening::Acting { tool, arguments } => format!("calling  {tool} {arguments}"),
+        Happening::Working { tool, percent } => format!("working  {tool}: {percent} %"),
         Happening::Did {
             tool,
             status,

@@ -532,6 +532,7 @@ impl Parts {
             reach: self.reach.clone(),
             // A call writes through a step of its own; this one only leads to the journal.
             step: self.journal.step("tiro"),
+            progress: tools::system::progress::Progress::default(),
         }
     }
 

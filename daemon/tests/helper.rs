@@ -7,6 +7,9 @@
     reason = "this is a test; clippy knows only functions under #[test] as such"
 )]
 
+#[path = "helper/wayland.rs"]
+mod wayland;
+
 use std::{
     fs,
     io::{Read as _, Write as _},

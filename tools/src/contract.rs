@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     discover::{Index, Lens},
-    system::{desktop::Desk, journal::Step, known::Kind},
+    system::{desktop::Desk, journal::Step, known::Kind, progress::Progress},
 };
 
 /// One thing that Tiro can do. One implementation, one file in `catalog/`; everything else
@@ -138,6 +138,8 @@ pub struct Ctx {
     pub reach: Reach,
     /// What this call writes through, so that it can be undone; every call has one of its own.
     pub step: Step,
+    /// How far a call is that takes its time, and whether it is still wanted.
+    pub progress: Progress,
 }
 
 impl Ctx {
@@ -160,6 +162,7 @@ impl Ctx {
             mail: Mail::default(),
             reach: Reach::default(),
             step,
+            progress: Progress::default(),
         }
     }
 

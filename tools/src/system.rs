@@ -26,6 +26,7 @@ pub mod desktop;
 pub mod apps;
 pub mod opener;
 pub mod helper;
+pub mod progress;
 pub mod files;
 pub mod web;
 pub mod clipboard;

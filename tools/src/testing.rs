@@ -38,6 +38,7 @@ pub fn ctx(root: &Path) -> Ctx {
             ..Reach::default()
         },
         step: step(root),
+        progress: crate::system::progress::Progress::default(),
     }
 }
 

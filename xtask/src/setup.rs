@@ -227,6 +227,20 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "sway and wl-clipboard",
+        why: "are a Wayland desktop without a screen, and the program that pastes there what a test copied",
+        used: Use::Test,
+        present: || {
+            cfg!(target_os = "macos") || (works("sway", &["--version"]) && works("wl-paste", &["--version"]))
+        },
+        how: packages(
+            &["sway", "wl-clipboard"],
+            &["sway", "wl-clipboard"],
+            &["sway", "wl-clipboard"],
+            &[],
+        ),
+    },
+    Need {
         name: "xdotool",
         why: "presses the key to talk and the status icon on that display",
         used: Use::Test,

@@ -243,6 +243,72 @@ async fn a_write_that_takes_too_long_is_said_to_go_on_and_is_finished() {
     assert!(file(&dirs).exists());
 }
 
+/// Remembers how far it was told that something is.
+struct Looks(tokio::sync::mpsc::UnboundedSender<u8>);
+
+#[async_trait]
+impl Front for Looks {
+    fn show(&mut self, happening: &Happening) {
+        if let Happening::Working { tool, percent } = happening {
+            assert_eq!(tool, "test.patient");
+            let _ = self.0.send(*percent);
+        }
+    }
+
+    async fn confirm(&mut self, _: &Question) -> Confirmation {
+        Confirmation::Yes
+    }
+}
+
+/// Works until nobody wants it any more, and then takes back what it did.
+struct Patient;
+
+impl Tool for Patient {
+    type Args = BTreeMap<String, String>;
+    const NAME: &'static str = "test.patient";
+    const SUMMARY: &'static str = "Write for as long as somebody waits";
+    const EFFECT: Effect = Effect::Write;
+    const TIMEOUT: Duration = Duration::from_secs(60);
+    const EXAMPLES: &'static [&'static str] = &["write patiently"];
+
+    async fn run(_: Self::Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        ctx.blocking("write", |ctx| {
+            std::fs::write(file(&ctx.dirs), "half").unwrap();
+            for done in 1.. {
+                ctx.progress.tell(done, 6000);
+                std::thread::sleep(Duration::from_millis(10));
+                if !ctx.progress.is_wanted() {
+                    break;
+                }
+            }
+            std::fs::remove_file(file(&ctx.dirs)).unwrap();
+            ctx.progress.abandon();
+            Err(ToolError::tell("I stopped."))
+        })
+        .await
+    }
+}
+
+static PATIENT: Entry = Entry::of::<Patient>();
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_work_is_seen_to_go_on_and_stops_whole_when_nobody_wants_it() {
+    let (_home, dirs) = home();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let turn = tokio::spawn({
+        let dirs = dirs.clone();
+        async move { call_before(&PATIENT, json!({}), &dirs, false, &mut Looks(tell)).await }
+    });
+    let first = tokio::time::timeout(Duration::from_secs(60), told.recv()).await;
+    let percent = first.unwrap().unwrap();
+    assert!(file(&dirs).exists() && percent > 0, "{percent}");
+    // The person says stop: the turn goes, and the work with it.
+    turn.abort();
+    assert!(turn.await.unwrap_err().is_cancelled());
+    assert!(!finish_writes().await, "nothing was finished");
+    assert!(!file(&dirs).exists());
+}
+
 #[tokio::test]
 async fn time_stands_still_while_somebody_speaks() {
     let patience = Duration::from_millis(1500);

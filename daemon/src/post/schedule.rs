@@ -1,5 +1,6 @@
 //! What the daemon does by itself: mail in the outbox goes when it is due, and each account is read every interval, when
-//! its server says that something came, and some seconds after something changed here. What is wrong reaches the person.
+//! its server says that something came, and some seconds after something changed here; what came is indexed (`indexing`).
+//! What is wrong reaches the person.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +22,7 @@ use tools::{
     },
 };
 
-use super::{access, run, send};
+use super::{access, indexing, run, send};
 use crate::{
     config::MailAccount,
     run::{Event, Source},
@@ -56,6 +57,7 @@ pub async fn keep_in_step(post: Post, events: mpsc::Sender<Event>, mut stop: wat
     let post = Arc::new(post);
     let mut tasks = JoinSet::new();
     tasks.spawn(empty_the_outbox(Arc::clone(&post), events.clone()));
+    tasks.spawn(indexing::keep_indexed(post.dirs.clone(), indexing::BEGIN));
     let reading =
         post.accounts.iter().enumerate().filter(|(_, account)| {
             !account.imap.as_str().is_empty() && account.interval.unless_zero().is_some()

@@ -58,11 +58,9 @@ impl Tool for This {
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let wanted = change::Wanted::default();
-        let stop = wanted.flag();
         let work = move |ctx: &Ctx| {
             let (item, to) = plan(&args, ctx)?;
-            let amount = change::copy(ctx, &item.path(), &to, &stop)?;
+            let amount = change::copy(ctx, &item.path(), &to)?;
             let shown = change::spoken(&files::roots(&ctx.dirs)?, &to);
             let what = match item.is_folder {
                 true => format!(
@@ -77,9 +75,7 @@ impl Tool for This {
                 json!({"from": item.label(), "to": shown, "bytes": amount.bytes}),
             ))
         };
-        let done = ctx.blocking("copy that", work).await;
-        drop(wanted);
-        done
+        ctx.blocking("copy that", work).await
     }
 }
 
@@ -101,7 +97,57 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::testing::{ctx, run, said};
+    use crate::{
+        system::progress::Progress,
+        testing::{ctx, run, said},
+    };
+
+    #[tokio::test]
+    async fn a_large_copy_says_how_far_it_is_and_stops_halfway_when_nobody_wants_it() {
+        let home = tempfile::tempdir().unwrap();
+        let ctx = ctx(home.path());
+        let root = home.path().join("files");
+        for folder in 0..20 {
+            let folder = root.join(format!("Trip/{folder}"));
+            fs::create_dir_all(&folder).unwrap();
+            for file in 0..20 {
+                fs::write(folder.join(format!("{file}.txt")), vec![b'x'; 5_000]).unwrap();
+            }
+        }
+        let (mut percent, progress) = (ctx.progress.percent(), ctx.progress.clone());
+        let watching = std::thread::spawn(move || {
+            // Another thread, as that of whoever runs the call is.
+            let (mut seen, begun) = (vec![0], std::time::Instant::now());
+            while seen.last().is_some_and(|last| *last < 40) && begun.elapsed() < Duration::from_secs(60) {
+                if percent.has_changed().unwrap() {
+                    seen.push(*percent.borrow_and_update());
+                }
+                std::thread::yield_now();
+            }
+            progress.stop();
+            seen
+        });
+        let error = run("files.copy", json!({"file": "trip folder"}), &ctx)
+            .await
+            .unwrap_err();
+        assert_eq!(error.to_string(), "I stopped, and nothing was copied.");
+        let seen = watching.join().unwrap();
+        assert!(seen.is_sorted() && seen.len() > 2, "{seen:?}");
+        assert!(ctx.progress.is_abandoned() && *ctx.progress.percent().borrow() < 100);
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 1, "nothing of it is left");
+        assert_eq!(ctx.step.journal().verify_invariants().unwrap(), [""; 0]);
+        // Who wants it after all gets all of it.
+        let again = Ctx {
+            progress: Progress::default(),
+            step: ctx.step.journal().step("files.copy"),
+            ..ctx.clone()
+        };
+        assert_eq!(
+            said(run("files.copy", json!({"file": "trip folder"}), &again).await),
+            "I copied the folder Trip with 420 things in it to files/Trip (2)."
+        );
+        assert_eq!(*again.progress.percent().borrow(), 100);
+    }
 
     #[tokio::test]
     async fn a_copy_never_overwrites_and_undo_removes_it() {
@@ -164,16 +210,19 @@ mod tests {
             assert!(error.contains(expect), "{args}: {error}");
         }
         // It is no longer wanted when nobody waits for it.
-        let wanted = change::Wanted::default();
-        let stop = wanted.flag();
-        drop(wanted);
+        let stopped = Ctx {
+            progress: Progress::default(),
+            ..ctx.clone()
+        };
+        stopped.progress.stop();
         let to = root.join("Copy");
         assert!(
-            change::copy(&ctx, &root.join("Trip"), &to, &stop)
+            change::copy(&stopped, &root.join("Trip"), &to)
                 .unwrap_err()
                 .to_string()
                 .contains("I stopped")
         );
+        assert!(stopped.progress.is_abandoned());
         assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
         let entry = crate::find("files.copy").unwrap();
         assert_eq!(

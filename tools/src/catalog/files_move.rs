@@ -57,20 +57,16 @@ impl Tool for This {
     }
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let wanted = change::Wanted::default();
-        let stop = wanted.flag();
         let work = move |ctx: &Ctx| {
             let (item, to) = plan(&args, ctx)?;
-            change::relocate(ctx, &item.path(), &to, &stop)?;
+            change::relocate(ctx, &item.path(), &to)?;
             let shown = change::spoken(&files::roots(&ctx.dirs)?, &to);
             Ok(Output::new(
                 format!("I moved {} to {shown}.", plain::one_line(&item.name, 80)),
                 json!({"from": item.label(), "to": shown}),
             ))
         };
-        let done = ctx.blocking("move that", work).await;
-        drop(wanted);
-        done
+        ctx.blocking("move that", work).await
     }
 }
 

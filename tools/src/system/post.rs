@@ -1,6 +1,7 @@
 //! Mail on servers: the outbox goes out by SMTP, and Maildirs are kept in step by IMAP.
 //!
-//! `wire` is a connection that is bounded in time and size, encrypted unless the server is on this machine. `smtp` hands
+//! `wire` is a connection that is bounded in time and size, encrypted unless the server is on this machine; `token` is how an
+//! access token is shown on it. `smtp` hands
 //! one message over and says what became of it; `drain` empties the outbox with it. `imap` is one session; `plan`
 //! decides what a run does in a folder, on data alone; `sync` carries it out; `memory` remembers what both sides agreed
 //! on.
@@ -14,6 +15,7 @@ mod plan;
 mod server;
 mod smtp;
 mod sync;
+mod token;
 mod wire;
 
 use std::path::PathBuf;
@@ -164,6 +166,18 @@ pub enum PostError {
         /// Who.
         server: String,
     },
+    /// It does not take our access token: it has run out, or is for somebody else.
+    #[error("{server} refused the access token")]
+    Token {
+        /// Who.
+        server: String,
+    },
+    /// It takes no access tokens at all.
+    #[error("{server} takes no access tokens")]
+    NoTokens {
+        /// Who.
+        server: String,
+    },
     /// It said no.
     #[error("{server} refused: {said}")]
     Refused {
@@ -271,6 +285,12 @@ impl PostError {
                 "Use imaps:// and smtps:// in the account \"{account}\", or set its allow_plain = true if the way is safe."
             ),
             PostError::Login { .. } => format!("Check user and password of the account \"{account}\"."),
+            PostError::Token { .. } => format!(
+                "Check the user of the account \"{account}\" and what its token_command prints; you may have to sign in again."
+            ),
+            PostError::NoTokens { .. } => format!(
+                "Use password_command or password_file in the account \"{account}\" instead of token_command."
+            ),
             PostError::Lost { .. } => {
                 format!(
                     "Nothing was deleted. If they are meant to be gone, run `tiro sync --force {account}`."

@@ -5,9 +5,11 @@
     reason = "all of this is a test: it fails where something is not as it should be, and skips aloud"
 )]
 
+mod large;
 mod reading;
 mod sending;
 mod servers;
+mod tokens;
 
 use std::{
     fs,

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -68,6 +68,7 @@ fn await_port(port: u16, child: &mut Child, log: &Path) {
 /// An IMAP server.
 pub struct Dovecot {
     folder: tempfile::TempDir,
+    program: &'static str,
     child: Option<Child>,
     /// Its port without TLS.
     pub plain: u16,
@@ -78,7 +79,12 @@ pub struct Dovecot {
 impl Dovecot {
     /// Starts one with this certificate, or says aloud that it is not installed.
     pub fn start(certificate: &str) -> Option<Dovecot> {
-        let there = ["/usr/sbin/dovecot", "/usr/local/sbin/dovecot"];
+        Dovecot::start_with(certificate, "", None)
+    }
+
+    /// The same; beside passwords it offers these ways to show a token, and asks at this port whether one is good.
+    pub fn start_with(certificate: &str, ways: &str, issuer: Option<u16>) -> Option<Dovecot> {
+        let there: [&'static str; 2] = ["/usr/sbin/dovecot", "/usr/local/sbin/dovecot"];
         let Some(program) = there.into_iter().find(|path| Path::new(path).exists()) else {
             absent("Dovecot");
             return None;
@@ -133,11 +139,26 @@ impl Dovecot {
                 "service anvil {\n  chroot =\n}\nservice imap-login {\n  chroot =\n}\nservice stats {\n  chroot =\n}\n"
             }
         };
+        // What looks after passwords must not be shown tokens, nor the other way round.
+        let tokens = match issuer {
+            None => String::new(),
+            Some(port) => {
+                let settings = format!(
+                    "introspection_url = http://127.0.0.1:{port}/introspect\nintrospection_mode = post\n\
+                     force_introspection = yes\nusername_attribute = username\nactive_attribute = active\nactive_value = true\n"
+                );
+                fs::write(at("oauth2.conf"), settings).unwrap();
+                format!(
+                    "passdb {{\n  driver = oauth2\n  mechanisms = xoauth2 oauthbearer\n  args = {}\n}}\n",
+                    at("oauth2.conf")
+                )
+            }
+        };
         let config = format!(
             "base_dir = {base}\nstate_dir = {state}\nlog_path = {log}\nprotocols = imap\nlisten = 127.0.0.1\n{me}{chroot}\
              first_valid_uid = 1\nmail_location = maildir:~/Maildir\nmail_fsync = never\ndisable_plaintext_auth = no\n\
-             auth_mechanisms = plain login xoauth2\nssl = yes\nssl_cert = <{cert}\nssl_key = <{key}\n\
-             passdb {{\n  driver = passwd-file\n  args = scheme=PLAIN {users}\n}}\n\
+             auth_mechanisms = plain login {ways}\nssl = yes\nssl_cert = <{cert}\nssl_key = <{key}\n{tokens}\
+             passdb {{\n  driver = passwd-file\n  mechanisms = plain login\n  args = scheme=PLAIN {users}\n}}\n\
              userdb {{\n  driver = passwd-file\n  args = {users}\n}}\n\
              service imap-login {{\n  inet_listener imap {{\n    port = {plain}\n  }}\n  inet_listener imaps {{\n    port = {tls}\n    ssl = yes\n  }}\n}}\n\
              namespace inbox {{\n  inbox = yes\n  separator = /\n\
@@ -154,20 +175,35 @@ impl Dovecot {
             users = at("users"),
         );
         fs::write(at("dovecot.conf"), config).unwrap();
-        let mut child = Command::new(program)
-            .args(["-F", "-c", &at("dovecot.conf")])
+        let mut server = Dovecot {
+            folder,
+            program,
+            child: None,
+            plain,
+            tls,
+        };
+        server.up();
+        Some(server)
+    }
+
+    /// Starts it once more, with the mail that it has.
+    pub fn up(&mut self) {
+        let at = |name: &str| self.folder.path().join(name);
+        // One that was killed has left these.
+        let _ = fs::remove_file(at("run").join("master.pid"));
+        let mut child = Command::new(self.program)
+            .arg("-F")
+            .arg("-c")
+            .arg(at("dovecot.conf"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(at("stderr")).unwrap())
+            // Its own group, so that all of it can be killed at once.
+            .process_group(0)
             .spawn()
             .unwrap();
-        await_port(plain, &mut child, &folder.path().join("stderr"));
-        Some(Dovecot {
-            folder,
-            child: Some(child),
-            plain,
-            tls,
-        })
+        await_port(self.plain, &mut child, &at("stderr"));
+        self.child = Some(child);
     }
 
     /// Without TLS, which begins with STARTTLS.
@@ -228,6 +264,16 @@ impl Dovecot {
         self.other_client(&[&append]);
     }
 
+    /// Kills all of it, whatever it is at.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            if let Some(group) = rustix::process::Pid::from_raw(child.id() as i32) {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            }
+            let _ = child.wait();
+        }
+    }
+
     /// Ends it at once.
     pub fn down(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -255,7 +301,7 @@ pub struct Smtpd {
 }
 
 const SMTPD: &str = r#"
-import asyncio, json, os, ssl, sys, uuid
+import asyncio, base64, json, os, ssl, sys, uuid
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 port, mode, cert, key, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5]
@@ -276,9 +322,22 @@ class Handler:
         with open(name + ".part", "w") as f: json.dump(got, f)
         os.rename(name + ".part", name + ".json")
         return "250 OK"
+way = sys.argv[6]
+def shown(begin):
+    async def auth(self, server, args):
+        with open(os.path.join(folder, "token")) as f: good = f.read()
+        if base64.b64decode(args[1]).decode() == begin + "\x01auth=Bearer " + good + "\x01\x01":
+            return AuthResult(success=True)
+        # As the large providers do: why, for which the client has to thank, and only then the no.
+        await server.challenge_auth('{"status":"401","schemes":"bearer"}')
+        return AuthResult(success=False, handled=False)
+    return auth
+for name, begin in (("XOAUTH2", "user=ada"), ("OAUTHBEARER", "n,a=ada,")):
+    if name == way: setattr(Handler, "auth_" + name, shown(begin))
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(cert, key)
 options = dict(authenticator=authenticate, data_size_limit=64000000)
+if way: options["auth_exclude_mechanism"] = ["PLAIN", "LOGIN"]
 if mode == "starttls": options.update(tls_context=context, require_starttls=True, auth_required=True)
 elif mode == "tls": options.update(ssl_context=context, auth_require_tls=False, auth_required=True)
 else: options.update(auth_require_tls=False, auth_required=True)
@@ -305,6 +364,11 @@ pub struct Got {
 impl Smtpd {
     /// Starts one: "starttls", "tls" or "plain"; or says aloud that it is not installed.
     pub fn start(mode: &str, certificate: &str) -> Option<Smtpd> {
+        Smtpd::start_with(mode, certificate, "")
+    }
+
+    /// The same; it takes no passwords but tokens, shown in this way.
+    pub fn start_with(mode: &str, certificate: &str, way: &str) -> Option<Smtpd> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let venv =
             std::env::var_os("TIRO_TEST_PYTHON").map_or(root.join("target/test-python"), PathBuf::from);
@@ -323,6 +387,7 @@ impl Smtpd {
         let mut child = Command::new(&python)
             .args(["-c", SMTPD, &port.to_string(), mode])
             .args([own(certificate), own("localhost.key"), folder.path().to_owned()])
+            .arg(way)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(&log).unwrap())
@@ -330,6 +395,17 @@ impl Smtpd {
             .unwrap();
         await_port(port, &mut child, &log);
         Some(Smtpd { folder, child, port })
+    }
+
+    /// Kills it, whatever it is at.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// From now on this is the token that it takes.
+    pub fn takes(&self, token: &str) {
+        fs::write(self.folder.path().join("token"), token).unwrap();
     }
 
     /// Everything that arrived.
@@ -345,8 +421,7 @@ impl Smtpd {
 
 impl Drop for Smtpd {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
@@ -358,6 +433,8 @@ pub struct Line {
     pub up: Arc<AtomicU64>,
     /// Bytes that still come from it.
     pub down: Arc<AtomicU64>,
+    /// Microseconds that every 4 KiB take in either direction.
+    pub pace: Arc<AtomicU64>,
 }
 
 impl Line {
@@ -368,8 +445,13 @@ impl Line {
             port: listener.local_addr().unwrap().port(),
             up: Arc::new(AtomicU64::new(u64::MAX)),
             down: Arc::new(AtomicU64::new(u64::MAX)),
+            pace: Arc::default(),
         };
-        let (up, down) = (Arc::clone(&line.up), Arc::clone(&line.down));
+        let (up, down, pace) = (
+            Arc::clone(&line.up),
+            Arc::clone(&line.down),
+            Arc::clone(&line.pace),
+        );
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
@@ -379,18 +461,20 @@ impl Line {
                     client.try_clone().unwrap(),
                     server.try_clone().unwrap(),
                     Arc::clone(&up),
+                    Arc::clone(&pace),
                 );
-                carry(server, client, Arc::clone(&down));
+                carry(server, client, Arc::clone(&down), Arc::clone(&pace));
             }
         });
         line
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, left: Arc<AtomicU64>) {
+fn carry(mut from: TcpStream, mut to: TcpStream, left: Arc<AtomicU64>, pace: Arc<AtomicU64>) {
     std::thread::spawn(move || {
         let mut block = [0; 4096];
         while let Ok(read @ 1..) = from.read(&mut block) {
+            std::thread::sleep(Duration::from_micros(pace.load(Ordering::SeqCst)));
             let may = left.load(Ordering::SeqCst);
             let part = (read as u64).min(may);
             if to.write_all(&block[..part as usize]).is_err() {

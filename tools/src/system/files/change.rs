@@ -7,10 +7,6 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::{Duration, Instant},
 };
 
@@ -32,23 +28,8 @@ const MAX_NUMBER: usize = 99;
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// What is copied between two looks at whether it is still wanted, in bytes.
 const PIECE: u64 = 1 << 20;
-
-/// Work that stops when nobody waits for it any more: dropped with the call that it belongs to.
-#[derive(Debug, Default)]
-pub struct Wanted(Arc<AtomicBool>);
-
-impl Wanted {
-    /// For the thread that does the work.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-}
-
-impl Drop for Wanted {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
+/// As much as a file or folder counts for besides its bytes, when it is told how far a copy is.
+const PER_ENTRY: u64 = 64 << 10;
 
 /// A name that a new or renamed file or folder may have.
 ///
@@ -156,11 +137,13 @@ pub fn amount(path: &Path) -> Result<Amount, ToolError> {
     Ok(amount)
 }
 
-/// Copies a file or folder to a path that is free. `stop` ends it, and then nothing is left of it.
+/// Copies a file or folder to a path that is free, and tells how far it is. When nobody wants it any more it stops, and then
+/// nothing is left of it.
 ///
 /// # Errors
 /// `Tell` when there is no room, it is too much, or it is no longer wanted; else what the disk says.
-pub fn copy(ctx: &Ctx, from: &Path, to: &Path, stop: &AtomicBool) -> Result<Amount, ToolError> {
+pub fn copy(ctx: &Ctx, from: &Path, to: &Path) -> Result<Amount, ToolError> {
+    let progress = &ctx.progress;
     let amount = amount(from)?;
     let folder = to.parent().unwrap_or(Path::new("/"));
     if to.starts_with(from) {
@@ -176,23 +159,24 @@ pub fn copy(ctx: &Ctx, from: &Path, to: &Path, stop: &AtomicBool) -> Result<Amou
     }
     let started = Instant::now();
     let mut done = Amount::default();
+    // A small file takes its time, too: it has to reach the disk before the next one begins.
+    let weight = |amount: &Amount| amount.bytes + amount.entries as u64 * PER_ENTRY;
     let copied = ctx.step.place(to, |temporary| {
-        let mut told = started;
         tree(from, temporary, &mut |bytes| {
             done.bytes += bytes;
             done.entries += usize::from(bytes == 0);
-            if told.elapsed().as_secs() >= 1 {
-                told = Instant::now();
-                tracing::debug!(done = done.bytes, all = amount.bytes, "copying");
-            }
-            match stop.load(Ordering::Acquire) || started.elapsed() > LONGEST {
+            progress.tell(weight(&done), weight(&amount));
+            match !progress.is_wanted() || started.elapsed() > LONGEST {
                 true => Err(io::Error::from(io::ErrorKind::Interrupted)),
                 false => Ok(()),
             }
         })
     });
     match copied {
-        Err(_) if stop.load(Ordering::Acquire) => Err(ToolError::tell("I stopped, and nothing was copied.")),
+        Err(_) if !progress.is_wanted() => {
+            progress.abandon();
+            Err(ToolError::tell("I stopped, and nothing was copied."))
+        }
         Err(_) if started.elapsed() > LONGEST => Err(ToolError::tell(
             "That takes longer than half an hour, so I stopped, and nothing was copied.",
         )),
@@ -205,14 +189,14 @@ pub fn copy(ctx: &Ctx, from: &Path, to: &Path, stop: &AtomicBool) -> Result<Amou
 ///
 /// # Errors
 /// As [`copy`]; a step that fails half-way is taken back by whoever runs it.
-pub fn relocate(ctx: &Ctx, from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), ToolError> {
+pub fn relocate(ctx: &Ctx, from: &Path, to: &Path) -> Result<(), ToolError> {
     if to.starts_with(from) {
         return Err(ToolError::tell("A folder cannot be moved into itself."));
     }
     let device = |path: &Path| path.symlink_metadata().map(|meta| meta.dev());
     let folder = to.parent().unwrap_or(Path::new("/"));
     if matches!((device(from), device(folder)), (Ok(a), Ok(b)) if a != b) {
-        copy(ctx, from, to, stop)?;
+        copy(ctx, from, to)?;
         return trash::put(ctx, from);
     }
     ctx.step.rename(from, to).map_err(|e| told(e, "move that"))

@@ -13,7 +13,7 @@ use mail_builder::{
 use super::{
     folders::{self, Role},
     index::Entry,
-    message::{Attachment, Letter, MAX_TEXT, Person, contents, topic},
+    message::{Attachment, Head, Letter, MAX_TEXT, Person, contents, topic},
     outbox::{self, MAX_RECIPIENTS, Outbox, Outgoing, Ticket},
 };
 use crate::{
@@ -63,8 +63,10 @@ pub struct Draft {
     pub text: String,
     /// What stands below it: the old mail.
     below: String,
-    /// Message-IDs of the conversation, the mail that is answered last.
+    /// Message-IDs of the conversation, the mail that is answered or passed on last.
     references: Vec<String>,
+    /// Whether it answers the last of them.
+    answers: bool,
     /// Files of a mail that is passed on.
     attachments: Vec<(Attachment, Vec<u8>)>,
 }
@@ -358,6 +360,7 @@ impl Draft {
             text,
             below: String::new(),
             references: Vec::new(),
+            answers: false,
             attachments: Vec::new(),
         }
     }
@@ -421,9 +424,10 @@ impl Draft {
             message = message.cc(list(&self.cc));
         }
         if let Some(last) = self.references.last() {
-            message = message
-                .in_reply_to(last.clone())
-                .references(MessageId::new_list(self.references.iter().cloned()));
+            message = message.references(MessageId::new_list(self.references.iter().cloned()));
+            if self.answers {
+                message = message.in_reply_to(last.clone());
+            }
         }
         let text = match self.below.is_empty() {
             true => format!("{}\n", self.text),
@@ -521,17 +525,22 @@ pub fn reply(ctx: &Ctx, entry: &Entry, letter: &Letter, text: String, all: bool)
     let mut draft = Draft::new(from, to, cc, "", text);
     draft.subject = with_mark("Re", &head.subject);
     draft.below = quoted(letter, &ctx.now);
-    draft.references = head.references.clone();
-    if !head.message_id.is_empty() {
-        draft.references.retain(|id| *id != head.message_id);
-        draft.references.push(head.message_id.clone());
-    }
-    if draft.references.len() > MAX_REFERENCES {
-        draft
-            .references
-            .drain(1..=draft.references.len() - MAX_REFERENCES);
-    }
+    draft.references = conversation(head);
+    draft.answers = true;
     Ok(draft)
+}
+
+/// What belongs to the conversation of a mail, itself last.
+fn conversation(head: &Head) -> Vec<String> {
+    let mut all = head.references.clone();
+    if !head.message_id.is_empty() {
+        all.retain(|id| *id != head.message_id);
+        all.push(head.message_id.clone());
+    }
+    if all.len() > MAX_REFERENCES {
+        all.drain(1..=all.len() - MAX_REFERENCES);
+    }
+    all
 }
 
 /// A mail passed on with its files.
@@ -574,6 +583,8 @@ pub fn forward(
     lines.push(super::cut(&letter.text, MAX_QUOTED).trim_end().to_owned());
     draft.below = lines.join("\n");
     draft.attachments = files;
+    // It stays in the conversation of those who have that, and is no answer.
+    draft.references = conversation(head);
     Ok(draft)
 }
 

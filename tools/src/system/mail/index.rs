@@ -3,7 +3,8 @@
 //!
 //! It keeps up by the stamps of folders: a Maildir's file never changes, only its name does, and every such change changes
 //! the stamp of the folder that it is in. So a question looks at two stamps for each folder, and where one is new at the
-//! names in it; only files with new names are opened. Headers are read first and texts only for who asks for words, both
+//! names in it, those of a large `cur` only when that has changed; only files with new names are opened. While the daemon
+//! runs it does the same by itself (daemon/src/post/indexing.rs), so that a question finds most of it done. Headers are read first and texts only for who asks for words, both
 //! the newest first and within a time, so that a large mailbox answers before all of it is read.
 
 mod search;
@@ -18,7 +19,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, config::DbConfig, params};
 
 use super::{
     folders::{self, Folder, Role},
@@ -42,6 +43,8 @@ const MAX_RECIPIENTS: usize = 50;
 const MAX_WORDS: usize = 64 * 1024;
 /// How long another process may write.
 const BUSY: Duration = Duration::from_secs(5);
+/// The database, in the folder that Tiro keeps for itself.
+const FILE: &str = "mail.db";
 /// What is being done, for the person.
 pub(super) const WHAT: &str = "read your mail";
 
@@ -126,9 +129,38 @@ struct Changes {
     renamed: Vec<(i64, String)>,
 }
 
+/// Why the index is not up to date.
+enum Failure {
+    Told(ToolError),
+    Base(rusqlite::Error),
+}
+
+impl Failure {
+    fn tool(self) -> ToolError {
+        match self {
+            Failure::Told(error) => error,
+            Failure::Base(error) => ToolError::broken(WHAT, error),
+        }
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Failure {
+        Failure::Told(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Failure {
+        Failure::Base(error)
+    }
+}
+
 /// The index, as new as the folders were when it was opened.
 pub struct Index {
     pub(super) db: Connection,
+    /// Where the database is, if it is on the disk.
+    file: PathBuf,
     /// All folders that there are, by their numbers.
     folders: HashMap<i64, Folder>,
     /// How many messages are not read yet, because time ran out.
@@ -143,21 +175,41 @@ impl Index {
     pub fn open(dirs: &Dirs, depth: Depth, patience: Duration) -> Result<Index, ToolError> {
         let until = Instant::now() + patience;
         let all = folders::folders(&dirs.mail)?;
-        let broken = |e: rusqlite::Error| ToolError::broken(WHAT, e);
+        match Index::up_to_date(&dirs.state, all.clone(), depth, until) {
+            Err(Failure::Base(error)) if is_spoilt(&error) => {
+                tracing::warn!(%error, "the index of mail is made anew");
+                throw_away(&dirs.state.join(FILE));
+                Index::up_to_date(&dirs.state, all, depth, until)
+            }
+            other => other,
+        }
+        .map_err(Failure::tool)
+    }
+
+    fn up_to_date(state: &Path, all: Vec<Folder>, depth: Depth, until: Instant) -> Result<Index, Failure> {
         let mut index = Index {
-            db: database(&dirs.state).map_err(broken)?,
+            db: database(state)?,
+            file: state.join(FILE),
             folders: HashMap::new(),
             left: 0,
         };
-        index.number(all).map_err(broken)?;
+        index.number(all)?;
         for (id, folder) in index.folders.clone() {
             let left = index.headers(id, &folder, until)?;
             index.left += left;
         }
         if depth == Depth::Text && index.left == 0 {
-            index.left = index.texts(until).map_err(broken)?;
+            index.left = index.texts(until)?;
         }
         Ok(index)
+    }
+
+    /// As the tools' error. A database that turns out to be broken goes, so that the next question makes it anew.
+    fn failed(&self, error: rusqlite::Error) -> ToolError {
+        if is_spoilt(&error) {
+            throw_away(&self.file);
+        }
+        ToolError::broken(WHAT, error)
     }
 
     /// All folders of all accounts.
@@ -212,33 +264,41 @@ impl Index {
     }
 
     /// Takes in what came and went in one folder. Says how many new messages were left out because time ran out.
-    fn headers(&mut self, id: i64, folder: &Folder, until: Instant) -> Result<usize, ToolError> {
-        let broken = |e: rusqlite::Error| ToolError::broken(WHAT, e);
-        let stamp = stamp(&folder.path);
+    fn headers(&mut self, id: i64, folder: &Folder, until: Instant) -> Result<usize, Failure> {
+        let stamps = PARTS.map(|part| stamp(&folder.path.join(part)));
+        let stamp = stamps.join("\n");
         let known: String = self
             .db
-            .query_row("SELECT stamp FROM folder WHERE id = ?1", [id], |row| row.get(0))
-            .map_err(broken)?;
-        if stamp.as_ref() == Some(&known) {
-            return Ok(0);
-        }
-        let mut there = list(&folder.path)?;
-        let changes = self.compare(id, &mut there).map_err(broken)?;
+            .query_row("SELECT stamp FROM folder WHERE id = ?1", [id], |row| row.get(0))?;
+        let mut before = known.split('\n');
+        let [cur, new] = stamps.map(|now| before.next() != Some(now.as_str()) || now.is_empty());
+        // Mail arrives in `new`, which is small; `cur` has all that was ever kept.
+        let mut parts: &[&str] = match (cur, new) {
+            (false, false) => return Ok(0),
+            (false, true) => &PARTS[1..],
+            (true, _) => &PARTS,
+        };
+        let (there, changes) = loop {
+            let mut there = list(&folder.path, parts)?;
+            let changes = self.compare(id, &mut there, parts)?;
+            // What has left `new` may be in `cur` since that was looked at.
+            if changes.gone.is_empty() || parts.len() == PARTS.len() {
+                break (there, changes);
+            }
+            parts = &PARTS;
+        };
         let write = self
             .db
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(broken)?;
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         for mail in changes.gone {
-            forget(&write, mail).map_err(broken)?;
+            forget(&write, mail)?;
         }
         for (mail, file) in changes.renamed {
             let (flags, unread) = state(&file);
             let sql = "UPDATE mail SET file = ?2, flags = ?3, unread = ?4 WHERE id = ?1";
-            write
-                .execute(sql, params![mail, file, flags, unread])
-                .map_err(broken)?;
+            write.execute(sql, params![mail, file, flags, unread])?;
         }
-        write.commit().map_err(broken)?;
+        write.commit()?;
         // The newest first: Maildir names begin with the time of arrival.
         let mut fresh: Vec<(String, String)> = there.into_iter().collect();
         fresh.sort_by(|a, b| number(&b.0).cmp(&number(&a.0)).then_with(|| b.0.cmp(&a.0)));
@@ -254,31 +314,36 @@ impl Index {
                 .collect();
             let write = self
                 .db
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(broken)?;
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
             for (base, file, head) in heads {
-                insert(&write, id, base, file, &head).map_err(broken)?;
+                insert(&write, id, base, file, &head)?;
             }
-            write.commit().map_err(broken)?;
+            write.commit()?;
             done += batch.len();
         }
-        if let Some(stamp) = stamp {
+        if stamp != known {
             let sql = "UPDATE folder SET stamp = ?2 WHERE id = ?1";
-            self.db.execute(sql, params![id, stamp]).map_err(broken)?;
+            self.db.execute(sql, params![id, stamp])?;
         }
         Ok(0)
     }
 
-    /// Takes what is known out of `there`, which leaves what is new.
-    fn compare(&self, folder: i64, there: &mut HashMap<String, String>) -> rusqlite::Result<Changes> {
+    /// Takes what is known of these parts of a folder out of `there`, which leaves what is new.
+    fn compare(
+        &self,
+        folder: i64,
+        there: &mut HashMap<String, String>,
+        parts: &[&str],
+    ) -> rusqlite::Result<Changes> {
         let mut changes = Changes::default();
-        let mut rows = self
-            .db
-            .prepare_cached("SELECT id, base, file FROM mail WHERE folder = ?1")?;
-        let mut rows = rows.query([folder])?;
+        let mut rows = self.db.prepare_cached(
+            "SELECT id, base, file FROM mail WHERE folder = ?1 AND (?2 OR substr(file, 1, 4) = 'new/')",
+        )?;
+        let mut rows = rows.query(params![folder, parts.len() == PARTS.len()])?;
         while let Some(row) = rows.next()? {
-            let (id, base, file): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            match there.remove(&base) {
+            // Borrowed: most of thousands of rows say what was known already.
+            let (id, base, file) = (row.get(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            match there.remove(base) {
                 None => changes.gone.push(id),
                 Some(now) if now != file => changes.renamed.push((id, now)),
                 Some(_) => {}
@@ -352,13 +417,9 @@ const ENTRY: &str = "SELECT mail.id, folder, base, file, flags, unread, name, ad
 /// The database in the folder that Tiro keeps for itself; in memory where that takes no files, because reading mail must
 /// work on a full or read-only disk, too.
 fn database(state: &Path) -> rusqlite::Result<Connection> {
-    let file = state.join("mail.db");
+    let file = state.join(FILE);
     match on_disk(state, &file).or_else(|error| {
-        let made_anew = matches!(
-            error.sqlite_error_code(),
-            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-        );
-        if !made_anew {
+        if !is_spoilt(&error) {
             return Err(error);
         }
         throw_away(&file);
@@ -372,6 +433,14 @@ fn database(state: &Path) -> rusqlite::Result<Connection> {
             Ok(db)
         }
     }
+}
+
+/// Whether the file of the database, or a page of it, is none.
+fn is_spoilt(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
+    )
 }
 
 fn on_disk(state: &Path, file: &Path) -> rusqlite::Result<Connection> {
@@ -393,6 +462,9 @@ fn on_disk(state: &Path, file: &Path) -> rusqlite::Result<Connection> {
         let _ = db.pragma_update(None, "journal_mode", "WAL");
         db.pragma_update(None, "synchronous", "NORMAL")?;
         db.pragma_update(None, "foreign_keys", true)?;
+        // Else whoever asks after a new mail waits until the disk has all of it; what is beside the database is as good,
+        // and goes into it when it has become a thousand pages.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let write = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = write.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match version {
@@ -517,30 +589,25 @@ fn take_in(write: &Transaction<'_>, entry: &Entry, letter: Option<&Letter>) -> r
     Ok(())
 }
 
-/// What changes when anything comes to a folder, leaves it or gets another name; nothing while that may go unnoticed.
-fn stamp(folder: &Path) -> Option<String> {
-    let mut text = String::new();
-    for name in ["cur", "new"] {
-        match fs::metadata(folder.join(name)) {
-            Ok(meta) => {
-                let stamp = Stamp::of(&meta);
-                if !stamp.is_settled() {
-                    return None;
-                }
-                text.push_str(&format!("{stamp:?}"));
-            }
-            Err(e) if e.kind() == ErrorKind::NotFound => text.push('-'),
-            Err(_) => return None,
-        }
+/// The parts of a Maildir that messages are in, in the order of their stamps.
+static PARTS: [&str; 2] = ["cur", "new"];
+
+/// What changes when anything comes to a part of a folder, leaves it or gets another name; empty while that may go unnoticed.
+fn stamp(part: &Path) -> String {
+    match fs::metadata(part) {
+        Ok(meta) => Some(Stamp::of(&meta))
+            .filter(Stamp::is_settled)
+            .map_or_else(String::new, |stamp| format!("{stamp:?}")),
+        Err(e) if e.kind() == ErrorKind::NotFound => "-".to_owned(),
+        Err(_) => String::new(),
     }
-    Some(text)
 }
 
-/// The messages of a folder: what stays of the name, and the file below the folder.
-fn list(folder: &Path) -> Result<HashMap<String, String>, ToolError> {
+/// The messages in these parts of a folder: what stays of the name, and the file below the folder.
+fn list(folder: &Path, parts: &[&str]) -> Result<HashMap<String, String>, ToolError> {
     let mut found = HashMap::new();
     // One that another program is moving from `new` to `cur` may be seen twice; `cur` is right then.
-    for name in ["new", "cur"] {
+    for name in parts.iter().rev() {
         let entries = match fs::read_dir(folder.join(name)) {
             Ok(entries) => entries,
             Err(e) if e.kind() == ErrorKind::NotFound => continue,

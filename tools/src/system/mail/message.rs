@@ -1,7 +1,10 @@
 //! One message: its header, its text, what is attached. Everything in it was written by somebody else, so all of it is
 //! bounded and made harmless before anybody sees it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    borrow::Cow,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use jiff::Timestamp;
 use mail_parser::{
@@ -115,7 +118,8 @@ impl Head {
     /// What a header says. `arrived` is when the file was written, in seconds since 1970. Nothing when it is no message.
     pub fn read(header: &[u8], arrived: i64) -> Option<Head> {
         catch_unwind(AssertUnwindSafe(|| {
-            let message = MessageParser::default().parse_headers(header)?;
+            let header = readable(header);
+            let message = MessageParser::default().parse_headers(&*header)?;
             Head::of(&message, arrived)
         }))
         .ok()?
@@ -130,7 +134,10 @@ impl Head {
         {
             return None;
         }
-        let sender = message.from().or_else(|| message.sender());
+        // Where somebody has put in another one, the first counts, as for most programs.
+        let mut senders = message.headers().iter().filter(|h| h.name == HeaderName::From);
+        let first = senders.next().and_then(|h| h.value.as_address());
+        let sender = first.or_else(|| message.sender());
         let claimed = message.date().filter(|d| d.is_valid()).map(|d| d.to_timestamp());
         let seconds = claimed
             .filter(|&d| d > 0 && d <= arrived.saturating_add(FUTURE))
@@ -193,7 +200,8 @@ pub fn contents(bytes: &[u8]) -> Result<Vec<(Attachment, Vec<u8>)>, Refused> {
                         size: part.len(),
                     };
                     let (from, to) = (part.offset_body as usize, part.offset_end as usize);
-                    (file, bytes.get(from..to).unwrap_or_default().to_vec())
+                    let raw = message.raw_message();
+                    (file, raw.get(from..to).unwrap_or_default().to_vec())
                 }
                 _ => (attachment(part), part.contents().to_vec()),
             })
@@ -208,13 +216,40 @@ fn with<T>(bytes: &[u8], read: impl FnOnce(&Message<'_>) -> Result<T, Refused>) 
     }
     check_parts(bytes)?;
     catch_unwind(AssertUnwindSafe(|| {
-        let message = MessageParser::default().parse(bytes).ok_or(Refused::NoMail)?;
+        let bytes = readable(bytes);
+        let message = MessageParser::default().parse(&*bytes).ok_or(Refused::NoMail)?;
         read(&message)
     }))
     .unwrap_or_else(|_| {
         tracing::warn!("the parser of mail gave up on a message");
         Err(Refused::Broken)
     })
+}
+
+/// A message whose header is UTF-8. Programs that know nothing of encoded words wrote names as they were, in Latin-1 mostly,
+/// and a parser can only put question marks for that.
+fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let ends = |end: &[u8]| bytes.windows(end.len()).position(|w| w == end);
+    let end = (bytes.iter().take(MAX_HEADER).any(|b| !b.is_ascii()))
+        .then(|| [ends(b"\n\n"), ends(b"\r\n\r\n")].into_iter().flatten().min())
+        .flatten();
+    let Some((header, rest)) = end.and_then(|end| bytes.split_at_checked(end)) else {
+        return Cow::Borrowed(bytes);
+    };
+    if std::str::from_utf8(header).is_ok() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut text = Vec::with_capacity(bytes.len() + 64);
+    for line in header.split_inclusive(|b| *b == b'\n') {
+        match std::str::from_utf8(line) {
+            Ok(_) => text.extend_from_slice(line),
+            // An encoded word says which letters its bytes are.
+            Err(_) if line.windows(2).any(|w| w == b"=?") => text.extend_from_slice(line),
+            Err(_) => text.extend(line.iter().copied().map(char::from).collect::<String>().bytes()),
+        }
+    }
+    text.extend_from_slice(rest);
+    Cow::Owned(text)
 }
 
 /// Every part begins with a line of two dashes, and every part in a part names a type that holds parts.

@@ -1,5 +1,7 @@
 //! Mail as it really is: messages of the evaluation data, broken ones, bombs, and an index over many.
 
+mod stated;
+
 use std::{
     fs,
     path::Path,
@@ -41,6 +43,20 @@ fn headers_say_who_what_and_when() {
         NOON,
     );
     head("Subject: only that\n\n", "somebody unknown", "only that", NOON);
+}
+
+#[test]
+fn names_that_nobody_encoded_are_read_and_the_first_sender_counts() {
+    let header = b"From: \"J\xfcrgen\" <j@x.org>\r\nSubject: Fr\xf6sche\r\nTo: \xc3\x9cnal <u@x.org>\r\nFrom: Eve <eve@x.org>\r\n\r\nbody \xe4";
+    let head = Head::read(header, NOON).unwrap();
+    assert_eq!(
+        (head.from.name.as_str(), head.subject.as_str()),
+        ("Jürgen", "Frösche")
+    );
+    assert_eq!(head.to[0].name, "Ünal", "a line that is UTF-8 stays so");
+    let letter = Letter::read(header, NOON).unwrap();
+    assert_eq!(letter.head.from, head.from);
+    assert!(letter.text.starts_with("body "), "{}", letter.text);
 }
 
 #[test]
@@ -425,6 +441,100 @@ fn an_index_that_is_broken_or_of_another_version_is_made_anew() {
     fs::remove_dir_all(home.path().join("state")).unwrap();
     fs::write(home.path().join("state"), "no folder").unwrap();
     assert_eq!(found(home.path(), "walrus"), ["Trip"]);
+}
+
+/// Pages in the middle that the header does not know of: what was indexed is lost, and is read again.
+#[test]
+fn an_index_of_which_pages_are_spoilt_is_made_anew() {
+    let home = tempfile::tempdir().unwrap();
+    for n in 0..300 {
+        let body = format!(
+            "walrus {}",
+            (0..40).map(|w| format!("w{n}x{w} ")).collect::<String>()
+        );
+        deliver(
+            home.path(),
+            &format!("cur/{n}.a:2,S"),
+            "anna@x.org",
+            "Trip",
+            DATE,
+            &body,
+        );
+    }
+    assert_eq!(found(home.path(), "walrus").len(), 50);
+    let file = home.path().join("state/mail.db");
+    rusqlite::Connection::open(&file)
+        .unwrap()
+        .pragma_update(None, "wal_checkpoint", "TRUNCATE")
+        .unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    assert!(bytes.len() > 100_000, "{}", bytes.len());
+    bytes[8192..].fill(7);
+    fs::write(&file, &bytes).unwrap();
+    let dirs = ctx(home.path()).dirs;
+    let query = Query {
+        words: "walrus".to_owned(),
+        ..Query::default()
+    };
+    // The first question may be the one that notices.
+    let asked = || Index::open(&dirs, Depth::Text, PATIENCE)?.find(&query, 5);
+    let first = asked();
+    let found = first.or_else(|_| asked()).unwrap();
+    assert_eq!(found.count, 300);
+}
+
+/// What comes, moves and goes while the rest of the mailbox has long been known.
+#[test]
+fn new_mail_is_seen_in_whatever_part_of_a_folder_it_comes_to() {
+    let home = tempfile::tempdir().unwrap();
+    let mail = home.path().join("mail");
+    let settle = || std::thread::sleep(Duration::from_millis(150));
+    let put = |file: &str, subject: &str| deliver(home.path(), file, "anna@x.org", subject, DATE, "walrus");
+    let seen = || {
+        let index = Index::open(&ctx(home.path()).dirs, Depth::Text, PATIENCE).unwrap();
+        let query = Query {
+            words: "walrus".to_owned(),
+            ..Query::default()
+        };
+        let mut all: Vec<String> = (index.find(&query, 50).unwrap().entries.iter())
+            .map(|entry| format!("{}{}", entry.subject, if entry.unread { " unread" } else { "" }))
+            .collect();
+        all.sort();
+        all
+    };
+    put("cur/1.a:2,S", "One");
+    fs::create_dir_all(mail.join("new")).unwrap();
+    for settled in [true, false] {
+        let pause = || {
+            if settled {
+                settle();
+            }
+        };
+        pause();
+        assert_eq!(seen(), ["One"]);
+        pause();
+        put("new/2.a", "Two");
+        assert_eq!(seen(), ["One", "Two unread"]);
+        pause();
+        put("new/3.a", "Three");
+        assert_eq!(seen(), ["One", "Three unread", "Two unread"]);
+        pause();
+        fs::rename(mail.join("new/2.a"), mail.join("cur/2.a:2,S")).unwrap();
+        assert_eq!(seen(), ["One", "Three unread", "Two"]);
+        pause();
+        // Only what is in `new` goes, and only what is in `cur` comes.
+        fs::remove_file(mail.join("new/3.a")).unwrap();
+        assert_eq!(seen(), ["One", "Two"]);
+        pause();
+        put("cur/4.a:2,", "Four");
+        assert_eq!(seen(), ["Four unread", "One", "Two"]);
+        pause();
+        fs::remove_file(mail.join("cur/4.a:2,")).unwrap();
+        fs::rename(mail.join("cur/2.a:2,S"), mail.join("cur/2.a:2,FRS")).unwrap();
+        assert_eq!(seen(), ["One", "Two"]);
+        pause();
+        fs::remove_file(mail.join("cur/2.a:2,FRS")).unwrap();
+    }
 }
 
 #[test]

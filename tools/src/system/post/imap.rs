@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::{
     Access, PostError, Secret,
     plan::There,
+    token::Mechanism,
     wire::{STALL, Wire, garbled, unreachable},
 };
 use crate::system::plain;
@@ -36,6 +37,8 @@ const BATCH: usize = 500;
 const IDLE: Duration = Duration::from_secs(9 * 60);
 /// A farewell that nobody needs.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// Lines of the answer to what a server can.
+const MAX_OFFERS: usize = 50;
 
 /// What a folder is for (RFC 6154).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,42 +122,68 @@ impl<'a> Imap<'a> {
     /// `Unreachable`, `Certificate`, `Clear`, `Login`, `Garbled`.
     pub async fn open(access: &'a Access) -> Result<Imap<'a>, PostError> {
         let server = &access.server;
-        let mut client = greet(access, Wire::connect(access).await?).await?;
+        let mut wire = Wire::connect(access).await?;
         if !server.tls {
-            client = match bounded(access, client.run_command_and_check_ok("STARTTLS", None)).await {
-                // What came behind the answer is dropped with the client: nothing plain is taken for encrypted.
-                Ok(()) => Client::new(client.into_inner().encrypt(access).await?),
-                Err(PostError::Refused { .. }) if server.is_here() || access.allow_plain => client,
+            let mut client = greet(access, wire).await?;
+            let encrypted = bounded(access, client.run_command_and_check_ok("STARTTLS", None)).await;
+            // What came behind the answer is dropped with the client: nothing plain is taken for encrypted.
+            wire = client.into_inner();
+            match encrypted {
+                Ok(()) => wire = wire.encrypt(access).await?,
+                Err(PostError::Refused { .. }) if server.is_here() || access.allow_plain => {}
                 Err(PostError::Refused { .. }) => {
                     return Err(PostError::Clear {
                         server: server.host.clone(),
                     });
                 }
                 Err(error) => return Err(error),
-            };
+            }
         }
         let user = access.login.user.as_str();
-        let login = async {
-            match &access.login.secret {
-                Secret::Token(token) => {
-                    let words = format!("user={user}\x01auth=Bearer {token}\x01\x01");
-                    client.authenticate("XOAUTH2", Once(Some(words))).await
+        let (session, refused) = match &access.login.secret {
+            Secret::Token(token) => {
+                let way = timeout(STALL, token_way(&mut wire, server.tls)).await;
+                let way = way
+                    .map_err(|_| slow(access))?
+                    .map_err(|e| unreachable(server, &e))?;
+                let way = way.ok_or_else(|| PostError::NoTokens {
+                    server: server.host.clone(),
+                })?;
+                let words = Words(Some(way.words(user, token)), way.after_refusal());
+                let login = Client::new(wire).authenticate(way.name(), words);
+                (
+                    timeout(STALL, login).await,
+                    PostError::Token {
+                        server: server.host.clone(),
+                    },
+                )
+            }
+            Secret::Password(password) => {
+                let mut client = Client::new(wire);
+                if server.tls {
+                    greeted(access, &mut client).await?;
                 }
-                // A quoted string holds nothing but ASCII (RFC 3501, 4.3).
-                Secret::Password(password) if user.is_ascii() && password.is_ascii() => {
-                    client.login(user, password).await
-                }
-                Secret::Password(password) => {
-                    let words = format!("\0{user}\0{password}");
-                    client.authenticate("PLAIN", Once(Some(words))).await
-                }
+                let login = async {
+                    // A quoted string holds nothing but ASCII (RFC 3501, 4.3).
+                    match user.is_ascii() && password.is_ascii() {
+                        true => client.login(user, password).await,
+                        false => {
+                            let words = Words(Some(format!("\0{user}\0{password}")), "");
+                            client.authenticate("PLAIN", words).await
+                        }
+                    }
+                };
+                (
+                    timeout(STALL, login).await,
+                    PostError::Login {
+                        server: server.host.clone(),
+                    },
+                )
             }
         };
-        let session = timeout(STALL, login).await.map_err(|_| slow(access))?;
+        let session = session.map_err(|_| slow(access))?;
         let session = session.map_err(|(error, _)| match of(access, error) {
-            PostError::Refused { said, .. } if !said.contains("[UNAVAILABLE]") => PostError::Login {
-                server: server.host.clone(),
-            },
+            PostError::Refused { said, .. } if !said.contains("[UNAVAILABLE]") => refused,
             error => error,
         })?;
         let mut imap = Imap {
@@ -477,22 +506,60 @@ pub async fn wait_for_news(access: &Access, news: &(dyn Fn() + Send + Sync)) -> 
     }
 }
 
-/// Answers one challenge; a second one is an error's explanation, which wants an empty answer.
-struct Once(Option<String>);
+/// Answers one challenge; a second one is an error's explanation, which wants an answer of its own.
+struct Words(Option<String>, &'static str);
 
-impl Authenticator for Once {
+impl Authenticator for Words {
     type Response = String;
 
     fn process(&mut self, _challenge: &[u8]) -> String {
-        self.0.take().unwrap_or_default()
+        self.0.take().unwrap_or_else(|| self.1.to_owned())
     }
+}
+
+/// How the server wants to be shown a token, asked before anybody has logged in; nothing where it takes none. Where TLS began
+/// at once its greeting is still to be read.
+async fn token_way(wire: &mut Wire, greets: bool) -> std::io::Result<Option<Mechanism>> {
+    if greets {
+        wire.line().await?;
+    }
+    wire.say("t0 CAPABILITY\r\n").await?;
+    let mut offers = String::new();
+    for _ in 0..MAX_OFFERS {
+        let line = wire.line().await?;
+        let line = String::from_utf8_lossy(&line);
+        match line.strip_prefix("* CAPABILITY ") {
+            Some(words) => offers.push_str(words),
+            None if line.starts_with("t0 ") => {
+                let offered = offers.split_whitespace();
+                return Ok(Mechanism::of(
+                    offered.filter_map(|word| word.get(5..).filter(|_| is_way(word))),
+                ));
+            }
+            None => {}
+        }
+    }
+    Err(std::io::ErrorKind::InvalidData.into())
+}
+
+/// Whether a capability is a way to log in: `AUTH=...`.
+fn is_way(capability: &str) -> bool {
+    capability
+        .get(..5)
+        .is_some_and(|front| front.eq_ignore_ascii_case("AUTH="))
 }
 
 async fn greet(access: &Access, wire: Wire) -> Result<Client<Wire>, PostError> {
     let mut client = Client::new(wire);
+    greeted(access, &mut client).await?;
+    Ok(client)
+}
+
+/// Takes the server's greeting.
+async fn greeted(access: &Access, client: &mut Client<Wire>) -> Result<(), PostError> {
     let greeting = timeout(STALL, client.read_response()).await;
     match greeting.map_err(|_| slow(access))? {
-        Ok(Some(_)) => Ok(client),
+        Ok(Some(_)) => Ok(()),
         Ok(None) => Err(of(access, ImapError::ConnectionLost)),
         Err(error) => Err(of(access, error.into())),
     }

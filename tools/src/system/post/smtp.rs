@@ -10,11 +10,12 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lettre::{
     Address,
     transport::smtp::{
         Error as SmtpError,
-        authentication::{Credentials, Mechanism},
+        authentication::{Credentials, Mechanism as Known},
         client::AsyncSmtpConnection,
         commands::{Data, Mail, Rcpt},
         extension::{ClientId, Extension, MailBodyParameter, MailParameter},
@@ -24,6 +25,7 @@ use tokio::time::timeout;
 
 use super::{
     Access, PostError, Secret,
+    token::Mechanism,
     wire::{Wire, garbled, unreachable},
 };
 use crate::system::{
@@ -176,22 +178,54 @@ impl Smtp {
         let mut connection = AsyncSmtpConnection::connect_with_transport(Box::new(wire), &hello)
             .await
             .map_err(|e| self.no(&e))?;
-        let login = &self.access.login;
-        let (mechanisms, secret) = match &login.secret {
-            Secret::Password(password) => (&[Mechanism::Plain, Mechanism::Login][..], password),
-            Secret::Token(token) => (&[Mechanism::Xoauth2][..], token),
-        };
-        let credentials = Credentials::new(login.user.clone(), secret.clone());
-        connection.auth(mechanisms, &credentials).await.map_err(|e| {
-            match e.is_permanent() || e.is_client() {
-                // It is mended in the config, so the mail waits.
-                true => later(PostError::Login {
-                    server: self.host().to_owned(),
-                }),
-                false => self.no(&e),
+        match &self.access.login.secret {
+            Secret::Token(token) => self.show(&mut connection, token).await?,
+            Secret::Password(password) => {
+                let credentials = Credentials::new(self.access.login.user.clone(), password.clone());
+                let said = connection.auth(&[Known::Plain, Known::Login], &credentials).await;
+                said.map_err(|e| match e.is_permanent() || e.is_client() {
+                    // It is mended in the config, so the mail waits.
+                    true => later(PostError::Login {
+                        server: self.host().to_owned(),
+                    }),
+                    false => self.no(&e),
+                })?;
             }
-        })?;
+        }
         Ok((connection, written))
+    }
+
+    /// Shows the access token. lettre knows the older way only, so both are said here.
+    async fn show(&self, connection: &mut AsyncSmtpConnection, token: &str) -> Result<(), No> {
+        let server = self.host().to_owned();
+        let later = |error: PostError| No::Later(error.sentence(&self.account));
+        let way = match connection.server_info().supports_auth_mechanism(Known::Xoauth2) {
+            true => Mechanism::Xoauth2,
+            false => Mechanism::Bearer,
+        };
+        let words = STANDARD.encode(way.words(&self.access.login.user, token));
+        let mut said = connection
+            .command(format!("AUTH {} {words}\r\n", way.name()))
+            .await;
+        if said.as_ref().is_ok_and(|answer| answer.has_code(334)) {
+            // It refuses, and has explained why; it says so once that was answered.
+            let answer = STANDARD.encode(way.after_refusal());
+            said = connection.command(format!("{answer}\r\n")).await;
+        }
+        match said {
+            Ok(answer) if answer.has_code(235) => Ok(()),
+            Ok(_) => Err(later(PostError::Token { server })),
+            // Not known, not to be had here, no such way (RFC 5321 and 4954).
+            Err(error)
+                if error
+                    .status()
+                    .is_some_and(|code| ["500", "502", "504"].contains(&code.to_string().as_str())) =>
+            {
+                Err(later(PostError::NoTokens { server }))
+            }
+            Err(error) if error.is_permanent() => Err(later(PostError::Token { server })),
+            Err(error) => Err(self.no(&error)),
+        }
     }
 
     /// An encrypted connection, at its greeting; or a plain one, where that is allowed.

@@ -191,6 +191,12 @@ fn answers_and_forwards_keep_what_they_are_about() {
         "Yes.\n\nOn Monday, 1 June 2026 at 12:00, Anna Bell wrote:\n> Shall we?\n>> Where?"
     );
     assert_eq!(super::super::fold(&read.text).text, "Yes.");
+    let answers = |draft: &Draft| {
+        let bytes = draft.message(&ctx.now).unwrap();
+        let parsed = MessageParser::default().parse(&bytes).unwrap();
+        parsed.in_reply_to().as_text().map(str::to_owned)
+    };
+    assert_eq!(answers(&one).as_deref(), Some("3@x"));
 
     let to = vec![person("", "eve@example.org")];
     let passed = forward(&ctx, &entry, &letter, to, "See below.".to_owned()).unwrap();
@@ -206,6 +212,11 @@ fn answers_and_forwards_keep_what_they_are_about() {
     assert!(
         read.text.contains("From: Anna Bell <anna@example.org>\n")
             && read.text.contains("Shall we?\n> Where?")
+    );
+    assert_eq!(
+        (&read.head.references[..], answers(&passed)),
+        (["1@x", "2@x", "3@x"].map(str::to_owned).as_slice(), None),
+        "it stays in the conversation and answers nobody"
     );
     let files = contents(&bytes).unwrap();
     let named: Vec<_> = files
