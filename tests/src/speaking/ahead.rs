@@ -254,18 +254,19 @@ async fn a_question_waits_for_what_was_begun_and_what_comes_of_it_is_said_after_
         (1, 0),
         "it is said to its end"
     );
-    puppet.may.add_permits(1);
-    puppet.until_given(2).await;
-    assert!(puppet.given()[1].contains("milk"), "{:?}", puppet.given());
+    // Two sentences: that it runs, and when it rings.
+    puppet.may.add_permits(2);
+    puppet.until_given(3).await;
+    assert!(puppet.given()[2].contains("milk"), "{:?}", puppet.given());
     let proxy = Tiro1Proxy::new(&client).await.unwrap();
     assert!(proxy.confirm(id, true).await.unwrap());
     puppet.until_stopped(1).await;
     let report = asking.await.unwrap().unwrap();
-    puppet.until_given(3).await;
+    puppet.until_given(4).await;
     assert!(
         report.reply.contains("10 minutes") && report.reply.ends_with("I saved the note."),
         "{report:?}"
     );
-    assert_eq!(puppet.given()[2], "I saved the note.");
+    assert_eq!(puppet.given()[3], "I saved the note.");
     running.stop().await;
 }
