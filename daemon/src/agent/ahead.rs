@@ -98,7 +98,7 @@ impl Ahead {
         let new = &self.text[self.out..];
         let bare = new
             .trim_end()
-            .trim_end_matches(|c: char| matches!(c, ')' | ']' | '"' | '\'' | '”' | '’' | '»' | '」' | '』'));
+            .trim_end_matches([')', ']', '"', '\'', '”', '’', '»', '」', '』']);
         let count = |c: char| new.matches(c).count();
         let apart = new.ends_with(char::is_whitespace) || bare.ends_with(['。', '！', '？']);
         apart

@@ -6,12 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use daemon::{
-    bus::Tiro1Proxy,
-    reply::{Happening, State},
-    room::Parts,
-    speak::aloud,
-};
+use daemon::{bus::Tiro1Proxy, reply::State, room::Parts, speak::aloud};
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::Semaphore;
 use zbus::MessageStream;
@@ -150,11 +145,7 @@ fn who_speaks_into_an_answer_ends_it() {
             puppet.until_stopped(1).await;
             println!("silent after {} ms", began.elapsed().as_millis());
             pulse.until_recorders(1);
-            talk.told("that it was stopped", |happening| match happening {
-                Happening::Replied { text } => Some(assert_eq!(text, prompts::words::cancelled())),
-                _ => None,
-            })
-            .await;
+            assert_eq!(talk.reply().await, prompts::words::cancelled());
             may.add_permits(5);
             pulse.speak(&command);
             talk.listen("stop").await;
