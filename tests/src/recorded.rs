@@ -180,9 +180,10 @@ fn real_recordings_of_people_are_understood() {
     assert!(summary.false_actions.unwrap() <= FALSE_ACTIONS, "{summary:?}");
 }
 
-/// The same scenarios as text and heard from a synthetic voice.
+/// The same scenarios as text and heard from a synthetic voice. Seen with base and the 1.5B model: right tool for 69 % of the turns
+/// heard and 92 % read, right arguments for 33 % and 78 %; the difference are words that were misheard.
 #[test]
-fn real_scenarios_are_heard_almost_as_well_as_read() {
+fn real_scenarios_are_heard_as_well_as_before() {
     let Some(tiro) = Tiro::find() else { return };
     if !has_voice() {
         return;
