@@ -3,6 +3,7 @@
 //! A turn is a sequence of steps. Each step is data that `turn.rs` carries out and answers with the next input,
 //! so every dialogue can be tested in microseconds and replayed from a list of inputs.
 
+mod ahead;
 pub mod amend;
 pub mod conversation;
 mod follow;
@@ -27,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
 
+pub use ahead::Ahead;
 use conversation::{Conversation, Exchange};
 use follow::Changed;
 use negation::Wanted;

@@ -411,6 +411,7 @@ pub async fn signal(client: &Client, happening: &Happening) {
             Happening::Working { .. } | Happening::Did { .. } => {
                 Tiro1::state_changed(emitter, "acting", &detail).await
             }
+            Happening::Saying { .. } => Tiro1::state_changed(emitter, "speaking", &detail).await,
         }
     };
     // A client that left is no reason to end its turn: what it asked for is still done.

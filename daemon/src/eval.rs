@@ -11,6 +11,7 @@ pub mod judge;
 pub mod summary;
 pub mod html;
 pub mod rehearsal;
+pub mod spoken;
 
 use std::{sync::Arc, time::Instant};
 

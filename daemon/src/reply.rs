@@ -79,6 +79,11 @@ pub enum Happening {
         /// The question.
         question: Question,
     },
+    /// The answer begins with this, whatever comes then; told bit by bit where it is said aloud.
+    Saying {
+        /// The next sentences, with the blanks behind them.
+        text: String,
+    },
     /// The answer.
     Replied {
         /// What is said.
@@ -120,7 +125,7 @@ pub enum State {
     Confirming,
     /// A tool runs.
     Acting,
-    /// Nothing is going on, and an answer is spoken.
+    /// An answer is spoken, and nothing else is going on but that its end may still be thought about.
     Speaking,
     /// Nothing is going on, and the person muted the microphone.
     Muted,
@@ -190,6 +195,11 @@ pub trait Front: Send {
 
     /// Whether somebody else than the person asked for the turn: then none of its words are theirs.
     fn is_for_guest(&self) -> bool {
+        false
+    }
+
+    /// Whether the answer is said aloud, so that its beginning is wanted before the end is there.
+    fn speaks(&self) -> bool {
         false
     }
 
@@ -344,6 +354,7 @@ pub fn describe(happening: &Happening) -> Option<String> {
         // What rings and what is noticed is no part of a turn; who wants it listens for it.
         Happening::State { .. }
         | Happening::Asked { .. }
+        | Happening::Saying { .. }
         | Happening::Rang { .. }
         | Happening::Noticed { .. } => return None,
         Happening::Hearing { text } => format!("hearing  \"{text}\""),

@@ -15,6 +15,9 @@ pub struct Report {
     pub say: String,
     /// The answer.
     pub reply: String,
+    /// The beginning of the answer that was said aloud before the rest of it was there; with the blanks behind it.
+    #[serde(skip)]
+    pub ahead: String,
     /// Tool calls in order, discovery among them.
     pub calls: Vec<CallReport>,
     /// Generation steps.
@@ -120,6 +123,7 @@ impl Default for Report {
         Report {
             say: String::new(),
             reply: String::new(),
+            ahead: String::new(),
             calls: Vec::new(),
             steps: 0,
             reflex: false,

@@ -12,7 +12,9 @@ use std::{
 use anyhow::Context as _;
 use models::{
     EngineError,
-    llm::{Chat, ChatMessage, ChatTool, Generate, Generated, Llm, ModelInfo, Opening, Piece, Prepared},
+    llm::{
+        Chat, ChatMessage, ChatTool, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared,
+    },
     stt::{Stt, Transcribe, Transcript},
 };
 use prompts::{PromptError, Renderer, Template, words};
@@ -315,15 +317,15 @@ impl Room {
         transcribe(&*self.stt, &self.parts.limits, speech).await
     }
 
-    /// Generates an answer to a prompt. A server knows its model's window better than the config may: where it says that
+    /// Generates an answer to a prompt; `on_text` gets it as it comes. A server knows its model's window better than the config may: where it says that
     /// the prompt is too long, the oldest turns go until it is not.
     ///
     /// # Errors
     /// What keeps the engine from it.
-    pub async fn generate(&mut self, ask: Ask) -> Result<Generated, EngineError> {
+    pub async fn generate(&mut self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
         let mut ask = ask;
         loop {
-            match self.generate_once(ask).await {
+            match self.generate_once(ask, on_text).await {
                 // Each time a turn goes, so this ends.
                 Err(EngineError::TooLong(why)) => match self.agent().trim() {
                     Some(shorter) => ask = shorter,
@@ -334,7 +336,7 @@ impl Room {
         }
     }
 
-    async fn generate_once(&self, ask: Ask) -> Result<Generated, EngineError> {
+    async fn generate_once(&self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
         let limits = &self.parts.limits;
         let request = Generate {
             prompt: pieces(ask.prompt),
@@ -346,7 +348,7 @@ impl Room {
             seed: 0,
             chat: ask.chat.map(chat),
         };
-        bounded(limits.generate, self.llm.generate(request, &mut |_| {})).await
+        bounded(limits.generate, self.llm.generate(request, on_text)).await
     }
 
     /// Drops the oldest turns when the prompt passes the budget, down to three quarters of it: whatever is dropped

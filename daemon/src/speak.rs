@@ -21,7 +21,7 @@ use std::{
 use tokio::sync::{mpsc, watch};
 
 use crate::wyoming::{RemoteVoice, VoiceServer};
-use sentences::Splitter;
+use aloud::Shown;
 pub use voice::{Pieces, Trouble, Voice};
 
 /// How Tiro speaks.
@@ -220,14 +220,13 @@ impl Speaker {
         self.utter(inbox).await
     }
 
-    /// Begins to say what is still being written. The future ends when all was spoken that was `written` before that was
-    /// dropped; dropping the future stops the sound at once.
+    /// Begins to say an answer that is still being written. The future ends when all was spoken that was said to the `Writing`
+    /// before that was dropped; dropping the future stops the sound at once.
     pub fn begin(&self) -> (Writing, impl Future<Output = Result<(), Trouble>> + Send + use<>) {
         let (pieces, inbox) = mpsc::unbounded_channel();
         let writing = Writing {
-            splitter: Splitter::default(),
             pieces,
-            left: LONGEST,
+            shown: Shown::default(),
         };
         let speaker = self.clone();
         (writing, async move { speaker.utter(inbox).await })
@@ -291,34 +290,18 @@ impl Speaker {
     }
 }
 
-/// What is being written, and said meanwhile. Dropping it says that this was all.
+/// An answer that is being written, and said meanwhile. Dropping it says that this was all.
 pub struct Writing {
-    splitter: Splitter,
     pieces: mpsc::UnboundedSender<String>,
-    left: usize,
+    shown: Shown,
 }
 
 impl Writing {
-    /// More of it, cut anywhere.
-    pub fn write(&mut self, text: &str) {
-        for sentence in self.splitter.push(text) {
-            self.send(&sentence);
-        }
-    }
-
-    fn send(&mut self, sentence: &str) {
-        for piece in sentences::split(&aloud::aloud(sentence, self.left)) {
-            self.left = self.left.saturating_sub(piece.chars().count());
+    /// The next sentences of it, which are whole. As with one that is said at once, the end of a long answer is only shown.
+    pub fn say(&mut self, text: &str) {
+        for piece in aloud::sentences(text, &mut self.shown) {
             // Nobody may want it any more.
             let _ = self.pieces.send(piece);
-        }
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        if let Some(rest) = std::mem::take(&mut self.splitter).finish() {
-            self.send(&rest);
         }
     }
 }

@@ -22,10 +22,14 @@ use crate::{
 pub async fn turn(room: &mut Room, utterance: Utterance, front: &mut dyn Front) -> Report {
     let mut report = Report::default();
     let started = Instant::now();
-    let reply = match path(room, utterance, front, &mut report).await {
+    let mut reply = match path(room, utterance, front, &mut report).await {
         Ok(reply) => reply,
         Err(error) => room.failed(&error),
     };
+    // However the turn ended, what was heard of the answer stands in it.
+    if !report.ahead.is_empty() {
+        room.agent().begins_with(&report.ahead, &mut reply);
+    }
     front.show(&Happening::Replied {
         text: reply.text.clone(),
     });
@@ -132,7 +136,17 @@ async fn decide(
     let Some(ask) = room.fit(ask).await? else {
         return Ok(room.agent().too_long());
     };
-    let generated = room.generate(ask).await?;
+    let mut ahead = None;
+    if front.speaks() {
+        let certain = room.agent().certain();
+        say_ahead(certain.strip_prefix(&report.ahead), front, &mut report.ahead);
+        ahead = room.agent().ahead(&ask);
+    }
+    let mut on_text = |text: &str| {
+        let sentences = ahead.as_mut().and_then(|ahead| ahead.push(text));
+        say_ahead(sentences.as_deref(), front, &mut report.ahead);
+    };
+    let generated = room.generate(ask, &mut on_text).await?;
     report.generated(&generated.usage, started.elapsed());
     room.spent(&generated.usage);
     front.show(&Happening::Generated {
@@ -140,6 +154,16 @@ async fn decide(
         usage: generated.usage,
     });
     Ok(room.agent().step(Input::Generated(generated.text)))
+}
+
+/// Says what is certain of the answer while the rest is not there yet.
+fn say_ahead(text: Option<&str>, front: &mut dyn Front, said: &mut String) {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        said.push_str(text);
+        front.show(&Happening::Saying {
+            text: text.to_owned(),
+        });
+    }
 }
 
 /// A call passes consent and runs, and the agent reads what came of it.

@@ -6,10 +6,11 @@ pub use server::{Act, Heard, STREAM, ScriptedServer};
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 use crate::{
     EngineError,
@@ -26,15 +27,61 @@ pub enum Reply {
     Fail(EngineError),
     /// Streams this text and then never comes to an end: only dropping the future ends it.
     Hang(String),
+    /// Streams pieces one after the other, each when it may. A recogniser says all of it at once.
+    Stepwise(Steps),
+}
+
+/// Pieces of a text that takes its time.
+#[derive(Debug, Clone)]
+pub struct Steps {
+    pieces: Vec<String>,
+    may: Arc<Semaphore>,
+    fails: Option<EngineError>,
 }
 
 impl Reply {
+    /// Streams these pieces; each takes a permit.
+    pub fn stepwise(pieces: &[&str], may: &Arc<Semaphore>) -> Reply {
+        Reply::Stepwise(Steps {
+            pieces: pieces.iter().map(|piece| (*piece).to_owned()).collect(),
+            may: Arc::clone(may),
+            fails: None,
+        })
+    }
+
+    /// The same, and the engine is killed where the last one should end.
+    pub fn crashing(pieces: &[&str], may: &Arc<Semaphore>) -> Reply {
+        match (Reply::stepwise(pieces, may), Reply::crash()) {
+            (Reply::Stepwise(steps), Reply::Fail(error)) => Reply::Stepwise(Steps {
+                fails: Some(error),
+                ..steps
+            }),
+            (other, _) => other,
+        }
+    }
+
     /// The engine is killed in the middle of this request.
     pub fn crash() -> Reply {
         Reply::Fail(EngineError::Crashed {
             engine: "scripted".into(),
             how: "killed by signal 9".into(),
         })
+    }
+}
+
+impl Steps {
+    async fn stream(self, on_text: OnText<'_>) -> Result<String, EngineError> {
+        for piece in &self.pieces {
+            // Nobody closes it; a script that is over may say the rest at once.
+            if let Ok(permit) = self.may.acquire().await {
+                permit.forget();
+            }
+            on_text(piece);
+        }
+        match self.fails {
+            Some(error) => Err(error),
+            None => Ok(self.pieces.concat()),
+        }
     }
 }
 
@@ -179,6 +226,15 @@ impl Llm for ScriptedLlm {
             Reply::Text(text) => (text, false),
             Reply::Hang(text) => (text, true),
             Reply::Fail(error) => return Err(error),
+            Reply::Stepwise(steps) => {
+                let text = steps.stream(on_text).await?;
+                let usage = Usage {
+                    generated: count(text.split_whitespace()),
+                    ..usage
+                };
+                let end = End::Turn;
+                return Ok(Generated { text, end, usage });
+            }
         };
         let opens = |opening: &Opening| text.starts_with(&opening.text);
         if !request.openings.is_empty() && !request.openings.iter().any(opens) {
@@ -265,6 +321,7 @@ impl Stt for ScriptedStt {
             Reply::Text(text) => (text, false),
             Reply::Hang(text) => (text, true),
             Reply::Fail(error) => return Err(error),
+            Reply::Stepwise(steps) => (steps.pieces.concat(), false),
         };
         let segment = Segment {
             start: 0.0,
@@ -369,6 +426,33 @@ mod tests {
                 .is_err()
         );
         assert_eq!(heard, "slow so far");
+    }
+
+    #[tokio::test]
+    async fn a_text_that_takes_its_time_comes_when_it_may() {
+        let may = Arc::new(Semaphore::new(1));
+        let pieces = ["one ", "two ", "three"];
+        let llm = ScriptedLlm::replies([
+            Reply::stepwise(&pieces, &may),
+            Reply::stepwise(&pieces, &may),
+            Reply::crashing(&pieces, &may),
+        ]);
+        let mut heard = String::new();
+        let mut on_text = |t: &str| heard.push_str(t);
+        let call = llm.generate(ask("slow"), &mut on_text);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(30), call)
+                .await
+                .is_err()
+        );
+        assert_eq!(heard, "one ");
+        may.add_permits(6);
+        let whole = llm.generate(ask("again"), &mut |_| {}).await.unwrap();
+        assert_eq!((whole.text.as_str(), whole.usage.generated), ("one two three", 3));
+        let mut heard = String::new();
+        let crash = llm.generate(ask("and again"), &mut |t| heard.push_str(t)).await;
+        assert!(matches!(crash, Err(EngineError::Crashed { .. })));
+        assert_eq!((heard.as_str(), may.available_permits()), ("one two three", 0));
     }
 
     #[tokio::test]

@@ -42,4 +42,5 @@ mod following;
 mod loading;
 mod reflex;
 mod scenarios;
+mod recorded;
 mod tidy;

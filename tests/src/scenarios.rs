@@ -36,7 +36,8 @@ const NOT_YET: &[&str] = &[
     "several-two-reminders",
 ];
 
-fn files() -> Vec<PathBuf> {
+/// The scenario files of this repository.
+pub fn files() -> Vec<PathBuf> {
     let folder = root().join("tests/scenarios");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()

@@ -1,6 +1,7 @@
 //! Tiro speaks: the real loop with a voice that follows a script, real voices that are heard on a real sound server, and music
 //! that steps back meanwhile.
 
+mod ahead;
 pub mod ear;
 mod players;
 mod voices;

@@ -1,6 +1,8 @@
 //! Whole turns by voice with real models: somebody speaks into the virtual microphone, the built program hears, decides and
 //! acts, and what it says is heard on the virtual speaker and recognised again.
 
+mod asked;
+
 use std::{
     collections::BTreeSet,
     io::{BufRead as _, BufReader},
@@ -111,7 +113,11 @@ struct Came {
 
 impl<'a> Scene<'a> {
     fn start(tiro: &'a Tiro, pulse: Pulse) -> Scene<'a> {
-        std::fs::write(tiro.home().join("config.toml"), CONFIG).unwrap();
+        Scene::with(tiro, pulse, CONFIG)
+    }
+
+    fn with(tiro: &'a Tiro, pulse: Pulse, config: &str) -> Scene<'a> {
+        std::fs::write(tiro.home().join("config.toml"), config).unwrap();
         let (daemon, _) = tiro.daemon_with(&[("PULSE_SERVER", &pulse.address())]);
         pulse.until_recorders(1);
         let ear = Ear::open(&pulse);

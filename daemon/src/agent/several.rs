@@ -38,6 +38,11 @@ pub(super) struct Rest {
 }
 
 impl Rest {
+    /// What came of the requests before the open one.
+    pub(super) fn replies(&self) -> impl Iterator<Item = &Reply> {
+        self.replies.iter()
+    }
+
     /// What was done before the open request, as it was said.
     pub(super) fn done(&self) -> Vec<&str> {
         let done = self.replies.iter().filter(|reply| reply.end == Ending::Done);

@@ -10,6 +10,7 @@ use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::I
 
 use super::{toolbox::Loading, *};
 
+mod ahead;
 mod follow;
 mod loading;
 mod reflex;

@@ -21,7 +21,8 @@ use crate::{
         Player, Prompting, html,
         judge::Row,
         rehearsal::{self, Lines},
-        scenario::{Reader, Scenario},
+        scenario::{Reader, Scenario, Words},
+        spoken::Spoken,
         summary::{Outcome, Summary},
     },
     reply::say_aside,
@@ -70,8 +71,11 @@ pub struct EvalArgs {
     /// Play the same with these ways to bring tools into the prompt, too.
     #[arg(long, value_delimiter = ',', value_name = "WAY")]
     pub beside: Vec<Prompting>,
+    /// Say each request with a synthetic voice (espeak-ng) and hear that; beside it the same in writing.
+    #[arg(long)]
+    pub spoken: bool,
     /// Check the files with a model that always does what they want: no weights, no claim about quality.
-    #[arg(long, conflicts_with = "beside")]
+    #[arg(long, conflicts_with_all = ["beside", "spoken"])]
     pub rehearse: bool,
 }
 
@@ -84,14 +88,22 @@ fn fraction(text: &str) -> Result<f64, String> {
 
 /// Plays the scenarios and reports.
 pub async fn run(app: &App, args: &EvalArgs) -> anyhow::Result<ExitCode> {
-    let scenarios = read(args)?;
+    let written = read(args)?;
+    let spoken = match args.spoken {
+        true => Some(Spoken::of(&written).await?),
+        false => None,
+    };
+    let scenarios = spoken.as_ref().map_or(&*written, Spoken::scenarios);
     let mut done = BTreeMap::new();
     let mut finished = true;
-    let mut ways = vec![Prompting::Tiro];
-    ways.extend(args.beside.iter().filter(|way| **way != Prompting::Tiro));
-    for way in ways {
-        let (rows, summary, end) = play(app, &scenarios, way, args.rehearse).await?;
-        done.insert(way.name(), (rows, summary));
+    let named = |way: Prompting| (way.name(), way, scenarios);
+    let beside = args.beside.iter().filter(|way| **way != Prompting::Tiro);
+    let mut runs = vec![named(Prompting::Tiro)];
+    runs.extend(beside.map(|way| named(*way)));
+    runs.extend(spoken.as_ref().map(|_| ("written", Prompting::Tiro, &*written)));
+    for (name, way, scenarios) in runs {
+        let (rows, summary, end) = play(app, scenarios, (name, way), args.rehearse).await?;
+        done.insert(name, (rows, summary));
         if let Err(error) = end {
             say_aside(&format!("tiro: {error:#}"));
             finished = false;
@@ -152,7 +164,12 @@ fn read(args: &EvalArgs) -> anyhow::Result<Vec<Scenario>> {
 type Run = (Vec<Row>, Summary, anyhow::Result<()>);
 
 /// Plays every scenario in one way. What was played is reported even when it stops early.
-async fn play(app: &App, scenarios: &[Scenario], way: Prompting, rehearse: bool) -> anyhow::Result<Run> {
+async fn play(
+    app: &App,
+    scenarios: &[Scenario],
+    (name, way): (&'static str, Prompting),
+    rehearse: bool,
+) -> anyhow::Result<Run> {
     let mut parts = app.parts();
     let lines = Lines::default();
     let index = Arc::new(Index::of(parts.tools));
@@ -180,12 +197,16 @@ async fn play(app: &App, scenarios: &[Scenario], way: Prompting, rehearse: bool)
     };
     let first = scenarios.first().context("there is no scenario to play")?;
     let load = player.warm_up(first).await?;
+    let turns = || scenarios.iter().flat_map(|scenario| &scenario.turns);
+    if turns().any(|turn| matches!(turn.words, Words::Wav(_))) {
+        player.stt.info().await?;
+    }
     let model = player.llm.info().await?.name;
     let bar = ProgressBar::new(scenarios.len() as u64);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {msg} {eta}") {
         bar.set_style(style);
     }
-    bar.set_prefix(way.name());
+    bar.set_prefix(name);
     bar.enable_steady_tick(Duration::from_millis(200));
     let (mut rows, mut right, mut asked) = (Vec::new(), 0, 0);
     let mut end = Ok(());
@@ -249,7 +270,7 @@ fn append(file: &Path, args: &EvalArgs, outcome: &Outcome) -> anyhow::Result<()>
         "date": jiff::Zoned::now().date().to_string(),
         "label": args.label,
         "files": args.files.iter().filter_map(|file| file.file_name()?.to_str()).collect::<Vec<_>>(),
-        "field": args.field,
+        "field": if args.spoken { "spoken" } else { args.field.as_str() },
         "model": summary.model,
         "n": summary.n,
         "passed": [summary.passed, summary.scenarios],

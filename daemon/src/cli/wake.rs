@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use models::stt::{SAMPLE_RATE, Stt};
+use models::{
+    EngineError,
+    stt::{SAMPLE_RATE, Stt},
+};
 use serde::Serialize;
 
 use super::{app::App, say};
@@ -65,6 +68,9 @@ struct Said {
     score: f32,
     /// Whether that would have woken Tiro.
     heard: bool,
+    /// Why the clip was not recognised, where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -132,9 +138,20 @@ impl Ear {
         })
     }
 
-    /// Recognises one clip.
-    async fn judge(&self, clip: &Candidate) -> anyhow::Result<Said> {
-        let text = wake::words_of(self.stt.as_ref(), clip, self.language.as_deref(), PATIENCE).await?;
+    /// Recognises one clip, and tells the watch when nobody spoke in it. One that takes too long, or on which the recogniser
+    /// ends, is missed, as the daemon misses it, and the next one may be heard.
+    async fn judge(&self, clip: &Candidate, watch: &mut Watch) -> anyhow::Result<Said> {
+        let words = wake::words_of(self.stt.as_ref(), clip, self.language.as_deref(), PATIENCE).await;
+        let (text, missed) = match words {
+            Ok(text) => (text, None),
+            Err(why @ (EngineError::TimedOut(_) | EngineError::Crashed { .. })) => {
+                (String::new(), Some(why.to_string()))
+            }
+            Err(why) => return Err(why.into()),
+        };
+        if missed.is_none() && wake::is_noise(&text) {
+            watch.was_noise();
+        }
         let nearest = self.phrases.closest(&text);
         Ok(Said {
             at: (clip.at as f32 + clip.onset as f32) / SAMPLE_RATE as f32,
@@ -143,6 +160,7 @@ impl Ear {
             score: nearest.as_ref().map_or(0.0, |spotted| spotted.score),
             phrase: nearest.map(|spotted| spotted.phrase),
             text,
+            missed,
         })
     }
 
@@ -153,6 +171,9 @@ impl Ear {
 
 impl Said {
     fn line(&self) -> String {
+        if let Some(missed) = &self.missed {
+            return format!("{:>6.1} s  missed: {missed}", self.at);
+        }
         let verdict = match (&self.phrase, self.heard) {
             (Some(phrase), true) => format!("{phrase}, {:.2}", self.score),
             (Some(phrase), false) => format!("not {phrase}, {:.2}", self.score),
@@ -207,11 +228,7 @@ async fn one_file(ear: &Ear, file: &Path) -> anyhow::Result<Heard> {
         let mut clips = Vec::new();
         watch.hear(block, |clip| clips.push(clip));
         for clip in clips {
-            let one = ear.judge(&clip).await?;
-            if one.text.is_empty() {
-                watch.was_noise();
-            }
-            said.push(one);
+            said.push(ear.judge(&clip, &mut watch).await?);
         }
     }
     Ok(Heard {
@@ -226,7 +243,7 @@ async fn one_file(ear: &Ear, file: &Path) -> anyhow::Result<Heard> {
 mod tests {
     use std::sync::Arc;
 
-    use models::scripted::ScriptedStt;
+    use models::scripted::{Reply, ScriptedStt};
 
     use super::*;
     use crate::listen::{recordings, wavs};
@@ -256,6 +273,47 @@ mod tests {
         assert!(lines[0].ends_with("computer, 1.00: \"Computer!\""), "{lines:?}");
         assert!(lines[1].contains("not computer, 0."), "{lines:?}");
         assert!(lines[2].contains("nobody says a word"), "{lines:?}");
+    }
+
+    /// A clip that takes too long, and one on which the recogniser ends, are missed and no end.
+    #[tokio::test]
+    async fn a_clip_that_is_missed_is_shown_and_the_next_one_is_heard() {
+        let Some(folder) = recordings() else { return };
+        let file = &wavs(&folder.join("wake").join("computer"))[0];
+        let ear = ear(ScriptedStt::replies([
+            Reply::Fail(EngineError::TimedOut(PATIENCE)),
+            Reply::crash(),
+            Reply::Text("Computer!".to_owned()),
+            Reply::Fail(EngineError::NoModel {
+                path: "base.bin".into(),
+            }),
+        ]));
+        for (heard, line) in [(false, "missed:"), (false, "missed:"), (true, "computer, 1.00")] {
+            let answer = one_file(&ear, file).await.unwrap();
+            assert_eq!((answer.heard, answer.said.len()), (heard, 1), "{answer:?}");
+            assert!(answer.said[0].line().contains(line), "{answer:?}");
+        }
+        // Without a recogniser none would be.
+        let error = one_file(&ear, file).await.unwrap_err();
+        assert!(format!("{error:#}").contains("base.bin"), "{error:#}");
+    }
+
+    /// What has no word in it is noise here, too, so that whoever speaks next is heard to begin.
+    #[tokio::test]
+    async fn marks_without_words_are_noise() {
+        let clip = Candidate {
+            at: 0,
+            onset: 8_000,
+            samples: vec![0.0; 16_000],
+        };
+        for (text, noise) in [("...", true), ("", true), ("Well...", false)] {
+            assert_eq!(wake::is_noise(text), noise, "{text:?}");
+            let said = ear(ScriptedStt::replies([text]))
+                .judge(&clip, &mut Watch::default())
+                .await
+                .unwrap();
+            assert_eq!((said.text.as_str(), said.heard), (text, false));
+        }
     }
 
     #[tokio::test]

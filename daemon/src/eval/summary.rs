@@ -221,6 +221,9 @@ impl Summary {
         line("deferred: round trip", &|s| percent(s.round_trips));
         line("new prompt tokens, p50 / p95", &|s| spread(s.evaluated));
         line("milliseconds, p50 / p95", &|s| spread(s.ms));
+        line("  of which hearing", &|s| {
+            s.hearing_ms.map_or("-".to_owned(), spread)
+        });
         line("by reflex, without the model", &|s| percent(s.reflex.share));
         line("  right tool", &|s| percent(s.reflex.tool_accuracy));
         line("  milliseconds, p50 / p95", &|s| fine(s.reflex.ms));

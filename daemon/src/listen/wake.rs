@@ -67,9 +67,14 @@ pub async fn look(
     let text = words_of(stt, clip, language, patience).await?;
     Ok(match phrases.spot(&text, speaking) {
         Some(spotted) => Looked::Phrase(spotted),
-        None if text.chars().any(char::is_alphanumeric) => Looked::Speech,
-        None => Looked::Noise,
+        None if is_noise(&text) => Looked::Noise,
+        None => Looked::Speech,
     })
+}
+
+/// Whether what was recognised has no word in it: what sounded like speech was noise.
+pub fn is_noise(text: &str) -> bool {
+    !text.chars().any(char::is_alphanumeric)
 }
 
 /// What is said in a clip, for `tiro wake test`; what listens all day uses `look`.

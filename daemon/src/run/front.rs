@@ -132,8 +132,10 @@ impl Front for BusFront {
             // A loop that has no room now has more to do than to tell this.
             let _ = events.try_send(entered);
         }
-        if let (Happening::Replied { text }, Some(mouth)) = (happening, &self.mouth) {
-            mouth.answer(text);
+        match (happening, &mut self.mouth) {
+            (Happening::Saying { text }, Some(mouth)) => mouth.begin(text),
+            (Happening::Replied { text }, Some(mouth)) => mouth.answer(text),
+            _ => {}
         }
         // Fails only when the client does not read its signals, and then nobody looks.
         let _ = self.signals.send(happening.clone());
@@ -141,6 +143,10 @@ impl Front for BusFront {
 
     fn is_for_guest(&self) -> bool {
         self.guest.is_some()
+    }
+
+    fn speaks(&self) -> bool {
+        self.mouth.is_some()
     }
 
     fn speaking(&self) -> watch::Receiver<usize> {
@@ -172,7 +178,7 @@ impl Front for BusFront {
                 question: question.clone(),
             });
         }
-        if let (Some(mouth), Some(coming)) = (&self.mouth, coming) {
+        if let (Some(mouth), Some(coming)) = (&mut self.mouth, coming) {
             mouth.ask(id, &question, coming);
         }
         let _on_the_desktop = self.desktop.as_ref().map(|desktop| {

@@ -636,6 +636,7 @@ impl Daemon {
     pub(super) fn or_muted(&self, state: State) -> State {
         match state {
             State::Idle if self.speaks() => State::Speaking,
+            State::Thinking if self.tells() => State::Speaking,
             State::Idle if self.mute.is() => State::Muted,
             state => state,
         }

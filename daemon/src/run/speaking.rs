@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
     task::JoinHandle,
@@ -19,17 +19,18 @@ use super::{Daemon, Event, Source, front, front::lock};
 use crate::{
     consent::Question,
     reply::ask_aloud,
-    speak::{Speaker, Trouble, duck::Ducking},
+    speak::{Speaker, Trouble, Writing, duck::Ducking},
 };
 
 /// What is to be said.
-#[derive(Debug)]
 pub struct Saying {
-    /// The text.
-    text: String,
+    /// Says it.
+    words: BoxFuture<'static, Result<(), Trouble>>,
     /// Who asked for what it answers.
     client: u64,
     what: What,
+    /// The turn that still writes it.
+    turn: Option<u64>,
     _coming: Coming,
 }
 
@@ -64,6 +65,8 @@ pub(super) struct Aloud {
     number: u64,
     client: u64,
     what: What,
+    /// The turn that still writes it, unless that has ended meanwhile.
+    turn: Option<u64>,
     /// Holds up the time for an answer while the question is still being put.
     _asking: Option<front::Speaking>,
     task: JoinHandle<()>,
@@ -79,11 +82,16 @@ impl Drop for Aloud {
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// The way from a turn to the voice, for turns that are answered aloud.
-#[derive(Clone)]
 pub(super) struct Mouth {
     client: u64,
+    turn: u64,
     coming: Arc<AtomicUsize>,
     events: mpsc::Sender<Event>,
+    speaker: Speaker,
+    /// What was said of the answer so far.
+    said: String,
+    /// Takes more of it.
+    writing: Option<Writing>,
 }
 
 impl Mouth {
@@ -92,21 +100,49 @@ impl Mouth {
         Coming::new(&self.coming)
     }
 
-    /// The answer.
-    pub(super) fn answer(&self, text: &str) {
-        self.say(text.to_owned(), What::Answer, self.coming());
+    /// The next sentences of the answer, of which more is to come.
+    pub(super) fn begin(&mut self, text: &str) {
+        self.said.push_str(text);
+        let mut writing = self.writing.take().unwrap_or_else(|| {
+            let (writing, words) = self.speaker.begin();
+            self.say(words.boxed(), What::Answer, Some(self.turn), self.coming());
+            writing
+        });
+        writing.say(text);
+        self.writing = Some(writing);
     }
 
-    /// A question that is open.
-    pub(super) fn ask(&self, id: u64, question: &Question, coming: Coming) {
-        self.say(ask_aloud(question), What::Question(id), coming);
+    /// The answer: what of it was not said yet is.
+    pub(super) fn answer(&mut self, text: &str) {
+        let rest = text.strip_prefix(self.said.trim_end()).unwrap_or(text);
+        match self.writing.take() {
+            Some(mut writing) => writing.say(rest),
+            None => {
+                let words = answer(&self.speaker, rest.to_owned());
+                self.say(words, What::Answer, None, self.coming());
+            }
+        }
     }
 
-    fn say(&self, text: String, what: What, coming: Coming) {
+    /// A question that is open; it is put when what was begun has been said.
+    pub(super) fn ask(&mut self, id: u64, question: &Question, coming: Coming) {
+        self.writing = None;
+        let words = answer(&self.speaker, ask_aloud(question));
+        self.say(words, What::Question(id), None, coming);
+    }
+
+    fn say(
+        &self,
+        words: BoxFuture<'static, Result<(), Trouble>>,
+        what: What,
+        turn: Option<u64>,
+        coming: Coming,
+    ) {
         let saying = Saying {
-            text,
+            words,
             client: self.client,
             what,
+            turn,
             _coming: coming,
         };
         let say = Event::Say(Box::new(saying));
@@ -118,10 +154,22 @@ impl Mouth {
     }
 }
 
+/// Says a text that is there.
+fn answer(speaker: &Speaker, text: String) -> BoxFuture<'static, Result<(), Trouble>> {
+    let speaker = speaker.clone();
+    async move { speaker.answer(&text).await }.boxed()
+}
+
 impl Daemon {
     /// Whether Tiro speaks, or is about to. What is heard meanwhile is its own voice.
     pub(super) fn speaks(&self) -> bool {
         self.aloud.is_some() || self.coming.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the turn that runs has begun to say its answer.
+    pub(super) fn tells(&self) -> bool {
+        let turn = self.aloud.as_ref().and_then(|aloud| aloud.turn);
+        turn.is_some() && turn == self.running.as_ref().map(|running| running.number)
     }
 
     /// How a turn is answered aloud: one that was spoken always, and one that was typed if the person wants that. What another
@@ -131,8 +179,12 @@ impl Daemon {
         let wanted = asking.speech.is_some() || speaker.settings().always;
         (wanted && asking.guest.is_none() && !speaker.is_off()).then(|| Mouth {
             client: asking.client,
+            turn: self.begun,
             coming: Arc::clone(&self.coming),
             events: self.events.clone(),
+            speaker: speaker.clone(),
+            said: String::new(),
+            writing: None,
         })
     }
 
@@ -154,15 +206,25 @@ impl Daemon {
             }
         };
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-        let (speaker, events) = (speaker.clone(), self.events.clone());
+        let events = self.events.clone();
         let Saying {
-            text,
+            words,
             client,
             what,
+            turn,
             _coming,
         } = saying;
+        // What is asked about the second thing does not cut off what became of the first.
+        let before = match what {
+            What::Question(_) => self.aloud.take_if(|aloud| aloud.turn.is_some()),
+            What::Answer => None,
+        };
         let task = tokio::spawn(async move {
-            let saying = AssertUnwindSafe(speaker.answer(&text)).catch_unwind();
+            if let Some(mut before) = before {
+                // What went wrong with it goes wrong with the question, too.
+                let _ = (&mut before.task).await;
+            }
+            let saying = AssertUnwindSafe(words).catch_unwind();
             let said = saying.await.unwrap_or_else(|_| {
                 tracing::error!("a voice panicked");
                 Err(Trouble::Failed("Something went wrong while I spoke.".to_owned()))
@@ -174,6 +236,7 @@ impl Daemon {
             number,
             client,
             what,
+            turn,
             _asking: asking,
             task,
         });
@@ -183,9 +246,10 @@ impl Daemon {
     /// A remark that belongs to what somebody said.
     pub(super) fn remark(&mut self, text: &str, client: u64) {
         self.say(Saying {
-            text: text.to_owned(),
+            words: answer(&self.parts.speak, text.to_owned()),
             client,
             what: What::Answer,
+            turn: None,
             _coming: Coming::new(&self.coming),
         });
     }
@@ -207,9 +271,11 @@ impl Daemon {
         self.stop_saying(|_| true).is_some()
     }
 
-    /// Stops what is said to this client, or to anybody; whether that was an answer, and so all there was to stop.
+    /// Stops what is said to this client, or to anybody; whether that was an answer, and so all there was to stop. One whose
+    /// end is still being written is not.
     pub(super) fn hush_for(&mut self, client: u64, any: bool) -> bool {
-        self.stop_saying(|aloud| any || aloud.client == client) == Some(What::Answer)
+        let tells = self.tells();
+        self.stop_saying(|aloud| any || aloud.client == client) == Some(What::Answer) && !tells
     }
 
     fn stop_saying(&mut self, meant: impl Fn(&Aloud) -> bool) -> Option<What> {

@@ -34,21 +34,40 @@ pub fn aloud(text: &str, most: usize) -> String {
 /// Longest answer that is read out, in characters: about two minutes.
 const ANSWER: usize = 1600;
 
+/// Said in place of what is too long to listen to.
+const MORE: &str = "There is more; I only show it.";
+
+/// How much of an answer was said, sentence by sentence: the end of a long one is only shown.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Characters so far.
+    said: usize,
+    over: bool,
+}
+
+impl Shown {
+    /// What is said in place of the next sentence; nothing once the rest is only shown.
+    pub fn next<'s>(&mut self, sentence: &'s str) -> Option<&'s str> {
+        let length = sentence.chars().count();
+        if self.over || self.said > 0 && self.said + length > ANSWER {
+            return (!std::mem::replace(&mut self.over, true)).then_some(MORE);
+        }
+        self.said += length + usize::from(self.said > 0);
+        Some(sentence)
+    }
+}
+
+/// The sentences of an answer, or of a stretch of one, that are said.
+pub fn sentences(text: &str, shown: &mut Shown) -> Vec<String> {
+    let spoken = aloud(text, 4 * ANSWER);
+    let all = super::sentences::split(&spoken).into_iter();
+    all.filter_map(|sentence| shown.next(&sentence).map(str::to_owned))
+        .collect()
+}
+
 /// An answer, of which the end is only shown when it is too long to listen to.
 pub fn answer(text: &str) -> String {
-    let spoken = aloud(text, 4 * ANSWER);
-    let mut kept = String::new();
-    for sentence in super::sentences::split(&spoken) {
-        if !kept.is_empty() && kept.chars().count() + sentence.chars().count() > ANSWER {
-            kept.push_str(" There is more; I only show it.");
-            return kept;
-        }
-        if !kept.is_empty() {
-            kept.push(' ');
-        }
-        kept.push_str(&sentence);
-    }
-    kept
+    sentences(text, &mut Shown::default()).join(" ")
 }
 
 /// A word and the marks around it.

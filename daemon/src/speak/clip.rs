@@ -86,6 +86,11 @@ impl Clip {
         Clip::of(bytes)
     }
 
+    /// The file.
+    pub fn wav(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// How long it is.
     pub fn length(&self) -> Duration {
         self.length

@@ -6,6 +6,7 @@
 use std::{io, path::PathBuf, process::Stdio, time::Duration};
 
 use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, Command},
@@ -24,6 +25,8 @@ const MAX_WAV: u64 = 40 << 20;
 const MAX_COMPLAINT: u64 = 4 << 10;
 /// How long a program may take to write a piece as sound. A large voice takes seconds to load.
 const MAKING: Duration = Duration::from_secs(30);
+/// How often it is looked whether what it left behind still plays.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A program that speaks.
 pub struct Program {
@@ -155,7 +158,7 @@ impl Maker for Program {
             }
             Err(error) => return Err(self.failed(&error.to_string())),
         };
-        let mut running = Running(child);
+        let mut running = Running::new(child);
         // One that plays takes as long as that is, one that writes a file is faster.
         let most = MAKING + allowance(text).div_f32(self.rate.clamp(0.1, 1.0));
         let out = match tokio::time::timeout(most, running.feed(text)).await {
@@ -177,24 +180,40 @@ impl Program {
     }
 }
 
-/// A program that runs. Dropped, it ends, and so does what it started.
-struct Running(Child);
+/// A program that runs. Dropped, it ends, and so does what it started, whether or not it has ended itself.
+struct Running {
+    child: Child,
+    /// Its own process group, until nobody is left in it. While somebody is, no other process gets that number.
+    group: Option<Pid>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has been waited for has no id any more; another process might have it.
-        let pid = self.0.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(group) = pid.and_then(rustix::process::Pid::from_raw) {
+        if let Some(group) = self.group {
             // It may have ended meanwhile.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
 impl Running {
-    /// Gives it the text, and waits for what it prints and for its end.
+    fn new(child: Child) -> Running {
+        let pid = child.id().and_then(|id| i32::try_from(id).ok());
+        let group = pid.and_then(Pid::from_raw);
+        Running { child, group }
+    }
+
+    /// Whether something that it started goes on after its end. What should outlive it has to leave its group.
+    fn goes_on(&mut self) -> bool {
+        self.group = self.group.filter(|group| is_alive(*group));
+        self.group.is_some()
+    }
+
+    /// Gives it the text, and waits for what it prints and for its end; if it prints nothing, for the end of what it started,
+    /// too, because that is what is heard.
     async fn feed(&mut self, text: &str) -> Result<Vec<u8>, String> {
-        let (input, output, complaint) = (self.0.stdin.take(), self.0.stdout.take(), self.0.stderr.take());
+        let child = &mut self.child;
+        let (input, output, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let line = format!("{text}\n");
         let write = async {
             if let Some(mut input) = input {
@@ -203,7 +222,7 @@ impl Running {
             }
         };
         let ((), out, complaint) = tokio::join!(write, read(output, MAX_WAV), read(complaint, MAX_COMPLAINT));
-        let status = self.0.wait().await.map_err(|error| error.to_string())?;
+        let status = child.wait().await.map_err(|error| error.to_string())?;
         if !status.success() {
             let complaint = String::from_utf8_lossy(&complaint);
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
@@ -212,11 +231,41 @@ impl Running {
                 None => format!("it ended with {status}"),
             });
         }
+        while out.is_empty() && self.goes_on() {
+            tokio::time::sleep(LOOK).await;
+        }
         match out.len() as u64 > MAX_WAV {
             true => Err("it printed far more than that text takes".to_owned()),
             false => Ok(out),
         }
     }
+}
+
+/// Whether somebody in a process group has not ended.
+fn is_alive(group: Pid) -> bool {
+    // Who may not be asked is there.
+    if test_kill_process_group(group) == Err(rustix::io::Errno::SRCH) {
+        return false;
+    }
+    // Somebody may have ended whom nobody has waited for: that is counted, too, and may stay so for ever.
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return true;
+    };
+    let mut seen = false;
+    for process in processes.flatten() {
+        let Ok(stat) = std::fs::read_to_string(process.path().join("stat")) else {
+            continue;
+        };
+        seen = true;
+        // Behind the name, which may hold anything: state, parent, group.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let (state, of) = (fields.next(), fields.nth(1).and_then(|id| id.parse().ok()));
+        if of == Some(group.as_raw_nonzero().get()) && !matches!(state, Some("Z" | "X")) {
+            return true;
+        }
+    }
+    // Where there are no such files, what was asked first is all that is known.
+    !seen
 }
 
 /// All that comes, one byte more than `most` at most of it. The rest is read and dropped, so that nobody waits for a pipe.

@@ -157,12 +157,11 @@ async fn the_first_sentence_sounds_while_the_rest_is_being_written() {
     let (mut writing, speaking) = speaker.begin();
     let speaking = tokio::spawn(speaking);
     assert!(!speaker.speaking(), "nothing is said before there is something");
-    writing.write("You have 2 eve");
-    writing.write("nts. The fir");
+    writing.say("You have 2 events. ");
     let mut own = speaker.own();
     own.wait_for(|own| own.text.contains("events.")).await.unwrap();
     assert_eq!(of(&said[0]), ["You have two events."]);
-    writing.write("st is at 14:30");
+    writing.say("The first is at 14:30");
     drop(writing);
     speaking.await.unwrap().unwrap();
     assert_eq!(of(&said[0])[1..], ["The first is at two thirty PM."]);

@@ -54,10 +54,7 @@ pub(super) async fn run(app: &App, ear: &Ear, args: &TestArgs) -> anyhow::Result
         let block = block?;
         watch.hear(&block, |clip| clips.push(clip));
         for clip in clips.drain(..) {
-            let said = ear.judge(&clip).await?;
-            if said.text.is_empty() {
-                watch.was_noise();
-            }
+            let said = ear.judge(&clip, &mut watch).await?;
             heard |= said.heard;
             say(&match args.json {
                 true => serde_json::to_string(&said)?,

@@ -88,20 +88,26 @@ async fn a_program_that_is_stopped_ends_with_all_that_it_started() {
         &format!("sleep 600 & echo $$ $! > {}; wait", pids.display()),
     );
     let pieces = Pieces::of(["hello"]);
+    let pids = stopped(voice, pieces, &pids).await;
+    assert_eq!(pids.len(), 2);
+}
+
+/// Stops a voice when it has written who it is and what it started; all of these end.
+async fn stopped(voice: Program, pieces: Pieces, pids: &Path) -> Vec<String> {
     let mut saying = Box::pin(voice.say(&pieces));
     let began = Instant::now();
     let pids = loop {
-        assert!(
-            tokio::time::timeout(Duration::from_millis(20), &mut saying)
-                .await
-                .is_err()
-        );
-        let read = std::fs::read_to_string(&pids).unwrap_or_default();
+        let short = Duration::from_millis(200);
+        let goes_on = tokio::time::timeout(short, &mut saying).await.is_err();
+        assert!(goes_on, "what it started is not at its end");
+        let read = std::fs::read_to_string(pids).unwrap_or_default();
         if read.ends_with('\n') {
             break read.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         }
         assert!(began.elapsed() < Duration::from_secs(60), "it does not start");
     };
+    let short = Duration::from_millis(300);
+    assert!(tokio::time::timeout(short, &mut saying).await.is_err());
     drop(saying);
     let began = Instant::now();
     // What is left of a process that has ended and that nobody asked for yet is a zombie.
@@ -111,9 +117,30 @@ async fn a_program_that_is_stopped_ends_with_all_that_it_started() {
             .next()
             .is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
     };
-    assert_eq!(pids.len(), 2);
     while pids.iter().any(alive) {
         assert!(began.elapsed() < Duration::from_secs(5), "{pids:?} go on");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    pids
+}
+
+#[tokio::test]
+async fn a_player_that_is_left_behind_is_stopped_and_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    // Nothing of it holds the pipes, and the program itself ends at once.
+    let leaves = |seconds: f32| {
+        let lines = format!(
+            "cat > /dev/null; sleep {seconds} < /dev/null > /dev/null 2>&1 & echo $! > {}",
+            pids.display()
+        );
+        script(folder.path(), &lines)
+    };
+    let left = stopped(leaves(600.0), Pieces::of(["hello"]), &pids).await;
+    assert_eq!(left.len(), 1);
+    // It is heard to its end before the next sentence begins.
+    let began = Instant::now();
+    leaves(0.6).say(&Pieces::of(["one", "two"])).await.unwrap();
+    let took = began.elapsed().as_secs_f32();
+    assert!((1.2..20.0).contains(&took), "{took} s");
 }
