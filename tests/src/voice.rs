@@ -1,8 +1,6 @@
 //! Whole turns by voice with real models: somebody speaks into the virtual microphone, the built program hears, decides and
 //! acts, and what it says is heard on the virtual speaker and recognised again.
 
-mod asked;
-
 use std::{
     collections::BTreeSet,
     io::{BufRead as _, BufReader},
