@@ -19,8 +19,6 @@ pub enum Sound {
     Phrase(usize),
     /// A person asks for the time.
     Request,
-    /// A person says what is in this recording.
-    Recording(&'static str),
     /// espeak-ng says this.
     Say(&'static str),
     /// Nothing, for so many milliseconds.
@@ -44,7 +42,6 @@ pub fn sounds(folder: &Path, parts: &[Sound]) -> Option<PathBuf> {
                 all.extend(spoken(&computers[n % computers.len()]));
             }
             Sound::Request => all.extend(spoken(&request)),
-            Sound::Recording(name) => all.extend(spoken(&recording(name)?)),
             Sound::Say(text) => all.extend(spoken(&synthetic(folder, text))),
             Sound::Pause(ms) => all.extend(std::iter::repeat_n(0.0, ms * RATE / 1000)),
             Sound::Noise(ms) => {
