@@ -119,9 +119,11 @@ impl Home {
                 }
             }
         }
-        // What the daemon writes down for itself comes and goes beside every turn.
+        // What the daemon writes down for itself comes and goes beside every turn, and a database's log is a part of it.
         let own = |name: &str| {
-            name.ends_with(".lock")
+            [".lock", ".db-wal", ".db-shm"]
+                .iter()
+                .any(|end| name.ends_with(end))
                 || ["state/journal.db", "state/rings.json", "state/.tiro-"]
                     .iter()
                     .any(|start| name.starts_with(start))
