@@ -18,6 +18,7 @@ mod step;
 mod several;
 mod reflex;
 mod finding;
+mod times;
 mod unsure;
 pub mod toolbox;
 #[cfg(test)]
@@ -503,6 +504,9 @@ impl Agent {
             return self.just_in_time(call);
         }
         let said = self.talk.said();
+        if let Some(said) = said.last() {
+            times::settle(&mut call.arguments, entry.times, &entry.parameters(), said);
+        }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
             entry.name,

@@ -40,6 +40,8 @@ pub trait Tool: 'static {
     /// Arguments that point at something which is there and has a name. Where such a name was said as a whole the model may
     /// write it as it is. None belongs here where the name may as well stand in another argument: in a text, or as where to.
     const NAMED: &'static [(&'static str, Kind)] = &[];
+    /// Arguments that say something of time, as it was said, and what of it; the first one takes a time that was said once.
+    const TIMES: &'static [(&'static str, TimeRole)] = &[];
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.
     const OWN_WORDS: bool = false;
@@ -66,6 +68,23 @@ pub trait Tool: 'static {
 
     /// Does it.
     fn run(args: Self::Args, ctx: &Ctx) -> impl Future<Output = Result<Output, ToolError>> + Send;
+}
+
+/// What an argument of a tool says of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeRole {
+    /// When something shall be, once or again and again: a time that was named and stands nowhere else is this one.
+    At,
+    /// When something that is there shall be instead: as [`TimeRole::At`], and "thirty minutes" is so much later.
+    Moved,
+    /// When something is that is looked for; a time that was named may also be among the words that are looked for.
+    Find,
+    /// The end of what begins [`TimeRole::At`], or how long it takes.
+    End,
+    /// How long.
+    Length,
+    /// Until when, or how long from now.
+    Until,
 }
 
 /// What running a tool does to the world.
@@ -484,6 +503,8 @@ pub struct Entry {
     pub worded: &'static [&'static str],
     /// [`Tool::NAMED`].
     pub named: &'static [(&'static str, Kind)],
+    /// [`Tool::TIMES`].
+    pub times: &'static [(&'static str, TimeRole)],
     /// Whether a tainted conversation refuses it.
     pub own_words: bool,
     /// How long it may run.
@@ -514,6 +535,7 @@ impl Entry {
             timed: T::TIMED,
             worded: T::WORDED,
             named: T::NAMED,
+            times: T::TIMES,
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,

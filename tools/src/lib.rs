@@ -19,7 +19,7 @@ pub mod catalog {
 
 pub use catalog::ALL;
 pub use contract::{
-    Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Mail, MailAccount, Output, Reach, Search, Tool,
+    Answered, Ctx, Dirs, Effect, Entry, LoadPolicy, Mail, MailAccount, Output, Reach, Search, TimeRole, Tool,
     ToolError, Weather, Work,
 };
 

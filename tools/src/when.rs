@@ -23,8 +23,8 @@ mod rule;
 mod find;
 mod amend;
 
-pub use amend::{amended, count, is_time};
-pub use find::{asks_when, mentions};
+pub use amend::{amended, count, is_time, joined, names_hours, same};
+pub use find::{Kind, Mention, asks_when, mentions, said_times};
 use jiff::{
     Span, SpanFieldwise, Zoned,
     civil::{Date, DateTime, Time},

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         alarms::{self, NewAlarm},
         plain, speech, todos,
@@ -34,6 +34,7 @@ impl Tool for This {
     const NAME: &'static str = "alarms.set";
     const SUMMARY: &'static str = "Set an alarm that rings at a time of day, once or on certain days";
     const EFFECT: Effect = Effect::Write;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("time", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "wake me up at seven",
         "set an alarm for six thirty am",

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::{self, NewEvent, Person},
         contacts, heard,
@@ -54,6 +54,11 @@ impl Tool for This {
     const NAME: &'static str = "calendar.create_event";
     const SUMMARY: &'static str = "Put a new event, meeting or appointment into the calendar";
     const EFFECT: Effect = Effect::Write;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[
+        ("start", TimeRole::At),
+        ("end", TimeRole::End),
+        ("remind", TimeRole::Length),
+    ];
     const EXAMPLES: &'static [&'static str] = &[
         "schedule a meeting with Anna tomorrow at ten",
         "put dentist on tuesday at half past nine in my calendar",

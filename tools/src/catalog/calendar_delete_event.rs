@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::{self, Event, Scope},
         known::Kind,
@@ -43,6 +43,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
     const NAMED: &'static [(&'static str, Kind)] = &[("event", Kind::Event)];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "cancel my dentist appointment",
         "delete the meeting with Anna tomorrow",

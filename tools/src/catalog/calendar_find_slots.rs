@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError, Work},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError, Work},
     system::{
         calendar::{self, Window},
         places, plain, speech,
@@ -51,6 +51,11 @@ impl Tool for This {
     const SUMMARY: &'static str = "Find free time for a meeting, in working hours and between events";
     const EFFECT: Effect = Effect::Read;
     const TIMED: bool = true;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[
+        ("when", TimeRole::At),
+        ("length", TimeRole::Length),
+        ("buffer", TimeRole::Length),
+    ];
     const EXAMPLES: &'static [&'static str] = &[
         "find an hour for a meeting next week",
         "when do I have time on friday afternoon",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
+    contract::{Ctx, Effect, LoadPolicy, Output, TimeRole, Tool, ToolError},
     discover::words,
     system::{
         calendar::{self, DAYS_AHEAD, Event, Window},
@@ -41,6 +41,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const TIMED: bool = true;
     const LOAD: LoadPolicy = LoadPolicy::Core;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "what do I have on my calendar tomorrow",
         "what does my day look like",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::{self, Change, Event, Scope},
         known::Kind,
@@ -51,6 +51,11 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
     const NAMED: &'static [(&'static str, Kind)] = &[("event", Kind::Event)];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[
+        ("start", TimeRole::Moved),
+        ("when", TimeRole::Find),
+        ("end", TimeRole::End),
+    ];
     const EXAMPLES: &'static [&'static str] = &[
         "move my dentist appointment to friday at ten",
         "reschedule the meeting with Anna to tomorrow afternoon at three",

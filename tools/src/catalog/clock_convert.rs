@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         places::{self, Found, Place},
         speech,
@@ -34,6 +34,7 @@ impl Tool for This {
     const NAME: &'static str = "clock.convert";
     const SUMMARY: &'static str = "Tell the time in another city or time zone";
     const EFFECT: Effect = Effect::Read;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("time", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "what time is it in tokyo",
         "what's the time in new york right now",

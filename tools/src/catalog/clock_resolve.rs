@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{plain, speech},
     when::{self, Hint, Resolved, When},
 };
@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "clock.resolve";
     const SUMMARY: &'static str = "Tell which date a day, holiday or other time expression falls on";
     const EFFECT: Effect = Effect::Read;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("text", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "what date is next friday",
         "when is easter this year",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     discover::words::{Normaliser, is_stop_word, split},
     system::{
         files::{self, Kind, find, text, words},
@@ -47,6 +47,7 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     /// The first search reads for a while, and one PDF of it may take its own.
     const TIMEOUT: Duration = Duration::from_secs(30);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "find the file called budget",
         "where is my tax return",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::mail::{self, Asked, Entry, Role},
 };
 
@@ -33,6 +33,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Write;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "archive that email",
         "archive the mail from Anna about lunch",

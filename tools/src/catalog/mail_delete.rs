@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::mail::{self, Asked, Entry, Role},
 };
 
@@ -37,6 +37,7 @@ impl Tool for This {
     const CONFIRM: bool = true;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete that email",
         "throw away the mail from the newsletter",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         mail::{self, Asked, Attachment, Entry, Need},
         plain, speech,
@@ -45,6 +45,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "read me the latest email from Anna",
         "what does the mail about the invoice say",

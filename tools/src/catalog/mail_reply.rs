@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::mail::{self, Asked, Draft, Entry, Letter, Need},
 };
 
@@ -38,6 +38,7 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
     const WORDED: &'static [&'static str] = &["text"];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "reply to Anna that I will be there",
         "answer that email with yes",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         mail::{self, Depth, Entry, Folder, Index, Query, Role},
         plain, speech,
@@ -47,6 +47,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "find the email about the invoice",
         "search my mail for the flight to lisbon",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         desktop::{mac, players::Players},
         plain,
@@ -55,6 +55,7 @@ impl Tool for This {
     const NAME: &'static str = "media.seek";
     const SUMMARY: &'static str = "Jump within a song or video: forward, back, or to a time in it";
     const EFFECT: Effect = Effect::Write;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("by", TimeRole::Length)];
     const EXAMPLES: &'static [&'static str] = &[
         "skip forward thirty seconds",
         "go back ten seconds",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::Due,
         plain,
@@ -40,6 +40,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Remember a thing to do and remind the person of it at a time";
     const EFFECT: Effect = Effect::Write;
     const WORDED: &'static [&'static str] = &["title"];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("due", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "remind me to call mum tomorrow at five",
         "remind me in twenty minutes to take the pizza out",

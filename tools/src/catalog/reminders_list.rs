@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
+    contract::{Ctx, Effect, LoadPolicy, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::{self, Due, Todo},
         plain, speech, vdir,
@@ -38,6 +38,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const TIMED: bool = true;
     const LOAD: LoadPolicy = LoadPolicy::Core;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "what are my reminders",
         "what do I have to do today",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         known, plain,
         rings::{self, Kind, Ring},
@@ -33,6 +33,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Snooze what is ringing, or be reminded again a little later";
     const EFFECT: Effect = Effect::Write;
     const NAMED: &'static [(&'static str, known::Kind)] = &[("title", known::Kind::Reminder)];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("until", TimeRole::Until)];
     const EXAMPLES: &'static [&'static str] = &[
         "snooze",
         "snooze that for ten minutes",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::Todo,
         known::Kind,
@@ -40,6 +40,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Change the time, title, priority or list of a reminder";
     const EFFECT: Effect = Effect::Write;
     const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder)];
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("due", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "move the rent reminder to friday",
         "make the call mum reminder six pm instead",

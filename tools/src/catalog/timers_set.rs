@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{plain, timers},
     when::{self, Hint, When},
 };
@@ -33,6 +33,7 @@ impl Tool for This {
     const NAME: &'static str = "timers.set";
     const SUMMARY: &'static str = "Start a countdown timer that rings when the time is up";
     const EFFECT: Effect = Effect::Write;
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("duration", TimeRole::Length)];
     const EXAMPLES: &'static [&'static str] = &[
         "set a timer for ten minutes",
         "start a five minute timer",

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    contract::{Ctx, Effect, Output, Tool, ToolError},
+    contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         plain, speech,
         weather::{self, Day, Forecast, Hour, sky},
@@ -39,6 +39,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const TIMED: bool = true;
     const TIMEOUT: Duration = Duration::from_secs(25);
+    const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "what's the weather like",
         "will it rain tomorrow",

@@ -90,6 +90,42 @@ pub fn is_time(words: &str) -> bool {
     Pieces::of(trimmed(words)).is_some_and(|pieces| !pieces.bare)
 }
 
+/// A day and a time of day that were said apart, together: "tomorrow" and "at ten". `None` when one is not just the one, and the
+/// other just the other.
+///
+/// ```
+/// use tools::when::joined;
+/// assert_eq!(joined("tomorrow", "at ten").as_deref(), Some("tomorrow at ten"));
+/// assert_eq!(joined("half ten", "on friday").as_deref(), Some("on friday at half ten"));
+/// assert_eq!(joined("tomorrow", "friday at ten"), None);
+/// ```
+pub fn joined(one: &str, other: &str) -> Option<String> {
+    let (one, other) = (trimmed(one), trimmed(other));
+    let (first, second) = (Pieces::of(one)?, Pieces::of(other)?);
+    let only_day = |part: &Pieces| part.day && !part.hours && !part.whole && !part.length;
+    let only_hours = |part: &Pieces| part.hours && !part.day && !part.whole && !part.length;
+    let (day, hours) = match () {
+        () if only_day(&first) && only_hours(&second) => (one, other),
+        () if only_hours(&first) && only_day(&second) => (other, one),
+        () => return None,
+    };
+    Some(format!("{day} {}", hour(hours))).filter(|both| is_time(both))
+}
+
+/// Whether words say at what time of day: "tonight at eight", not "friday".
+pub fn names_hours(words: &str) -> bool {
+    Pieces::of(trimmed(words)).is_some_and(|pieces| pieces.hours)
+}
+
+/// Whether two texts are the same time, however they are written.
+pub fn same(one: &str, other: &str, hint: Hint) -> bool {
+    let parsed = |text: &str| match text.len() > MAX_CHARS {
+        true => None,
+        false => grammar::parse(&lexer::tokens(trimmed(text))?, hint),
+    };
+    parsed(one).is_some_and(|time| parsed(other) == Some(time))
+}
+
 /// The number that all these words are, in digits or in words.
 pub fn count(words: &str) -> Option<u32> {
     match lexer::tokens(words)?[..] {

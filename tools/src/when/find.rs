@@ -70,51 +70,238 @@ const DOUBTFUL: &[&str] = &[
     "years",
 ];
 
+/// What a stretch of a sentence says of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// When: a day, a date, a stretch of time, a time of day.
+    Time,
+    /// When, again and again: "every monday at nine".
+    Often,
+    /// How long: "ten minutes".
+    Length,
+}
+
+/// A stretch of a sentence that says something of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Where it stands, in bytes.
+    pub place: Range<usize>,
+    /// What it says.
+    pub kind: Kind,
+}
+
 /// The times that a sentence names, as they were said and in order, each the longest at its place without words around it
 /// that change nothing: days, dates, stretches of time and times of day. How long or how often something takes place does
 /// not count, nor do words that could be a time and mostly are none.
 pub fn mentions(sentence: &str) -> Vec<&str> {
-    let words = words(sentence);
-    let text = |place: &Range<usize>| trimmed(&sentence[words[place.start].start..words[place.end - 1].end]);
-    let (mut found, mut at) = (Vec::new(), 0);
-    while at < words.len() {
-        let ends = (at + 1..=words.len().min(at + LONGEST)).rev();
-        // "2000 hours" and "the 23rd week" are no year and no day.
-        let word = |at: usize| {
-            words
-                .get(at)
-                .map(|place| trimmed(&sentence[place.clone()]).to_lowercase())
-        };
+    let found = Sentence::of(sentence).scan(&|sentence, at| Some((sentence.time_at(at)?, Kind::Time)));
+    found.into_iter().map(|one| &sentence[one.place]).collect()
+}
+
+/// Everything that a sentence says of time, in order: what [`mentions`] finds, how often, and how long. A bare hour at the end
+/// counts where it is a new time: "move it to three".
+pub fn said_times(sentence: &str) -> Vec<Mention> {
+    Sentence::of(sentence).scan(&|sentence, at| {
+        let often = sentence.often_at(at).map(|place| (place, Kind::Often));
+        let time = sentence
+            .time_at(at)
+            .or_else(|| sentence.hour_at(at))
+            .map(|place| (place, Kind::Time));
+        let length = sentence.length_at(at).map(|place| (place, Kind::Length));
+        // "Half an hour on monday" says two things, "two weeks from monday" one.
+        if let (Some((length, _)), Some((time, _))) = (&length, &time)
+            && time.end > length.end
+            && parsed(sentence.text(time), Hint::Search).is_some_and(has_length)
+        {
+            return Some((length.clone(), Kind::Length));
+        }
+        // What comes back has a time in it.
+        let all = [length, time, often].into_iter().flatten();
+        all.max_by_key(|(place, _)| place.end)
+    })
+}
+
+/// A sentence in words.
+struct Sentence<'a> {
+    text: &'a str,
+    words: Vec<Range<usize>>,
+}
+
+impl<'a> Sentence<'a> {
+    fn of(text: &'a str) -> Sentence<'a> {
+        Sentence {
+            text,
+            words: words(text),
+        }
+    }
+
+    /// These words, without the signs around them.
+    fn text(&self, place: &Range<usize>) -> &'a str {
+        &self.text[self.bytes(place)]
+    }
+
+    fn bytes(&self, place: &Range<usize>) -> Range<usize> {
+        let all = self.words[place.start].start..self.words[place.end - 1].end;
+        let core = trimmed(&self.text[all.clone()]);
+        let start = all.start + self.text[all].find(core).unwrap_or_default();
+        start..start + core.len()
+    }
+
+    fn word(&self, at: usize) -> Option<String> {
+        self.words
+            .get(at)
+            .map(|place| trimmed(&self.text[place.clone()]).to_lowercase())
+    }
+
+    /// What stands at a word, the longest first; the words go on behind it.
+    fn scan(&self, one: &dyn Fn(&Sentence<'_>, usize) -> Option<(Range<usize>, Kind)>) -> Vec<Mention> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while at < self.words.len() {
+            at = match one(self, at) {
+                Some((place, kind)) => {
+                    let end = place.end;
+                    found.push(Mention {
+                        place: self.bytes(&place),
+                        kind,
+                    });
+                    end
+                }
+                None => at + 1,
+            };
+        }
+        found
+    }
+
+    fn places(&self, at: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let ends = (at + 1..=self.words.len().min(at + LONGEST)).rev();
+        ends.map(move |end| at..end)
+    }
+
+    fn time_at(&self, at: usize) -> Option<Range<usize>> {
+        // "2000 hours", "four ten minutes" and "the 23rd week" are no year, no time of day and no day.
         let counts = |place: &Range<usize>| {
-            word(place.end).is_some_and(|next| vocabulary::unit(&next).is_some())
-                && word(place.end - 1).is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()))
+            self.word(place.end)
+                .is_some_and(|next| vocabulary::unit(&next).is_some())
+                && self.word(place.end - 1).is_some_and(|last| {
+                    last.starts_with(|c: char| c.is_ascii_digit()) || super::whole_number(&last).is_some()
+                })
         };
         // "Once a week on monday" comes back; by itself the end of it is a week from monday.
         let often = at > 0
-            && word(at).is_some_and(|this| ["a", "an", "per"].contains(&this.as_str()))
-            && word(at - 1)
+            && self
+                .word(at)
+                .is_some_and(|this| ["a", "an", "per"].contains(&this.as_str()))
+            && self
+                .word(at - 1)
                 .is_some_and(|before| ["once", "twice", "thrice", "times"].contains(&before.as_str()));
-        let longest = ends
-            .map(|end| at..end)
-            .filter(|place| !counts(place) && !often)
-            .find_map(|place| Some((time(text(&place))?, place)));
-        let Some((time_said, mut place)) = longest else {
-            at += 1;
-            continue;
-        };
-        at = place.end;
+        if often {
+            return None;
+        }
+        let (time_said, mut place) = self
+            .places(at)
+            .filter(|place| !counts(place))
+            .find_map(|place| Some((time(self.text(&place))?, place)))?;
         // "Weekend" alone may be this one, too; what was said is kept as long as it says something.
-        let idle = |word: usize| is_doubtful(&text(&(word..word + 1)).to_lowercase());
-        let same = |place: &Range<usize>| !place.is_empty() && time(text(place)).as_ref() == Some(&time_said);
+        let idle = |word: usize| self.word(word).is_some_and(|word| is_doubtful(&word));
+        let same =
+            |place: &Range<usize>| !place.is_empty() && time(self.text(place)).as_ref() == Some(&time_said);
         while idle(place.end - 1) && same(&(place.start..place.end - 1)) {
             place.end -= 1;
         }
         while idle(place.start) && same(&(place.start + 1..place.end)) {
             place.start += 1;
         }
-        found.push(text(&place));
+        Some(place)
     }
-    found
+
+    /// "To three" and "until eleven" at the end.
+    fn hour_at(&self, at: usize) -> Option<Range<usize>> {
+        let leads = at.checked_sub(1).and_then(|before| self.word(before));
+        let leads = leads.is_some_and(|word| ["to", "til", "till", "until"].contains(&word.as_str()));
+        let last = self.words[at + 1..]
+            .iter()
+            .all(|place| ["instead", "please"].contains(&trimmed(&self.text[place.clone()])));
+        let hour = leads
+            && last
+            && super::whole_number(self.text(&(at..at + 1))).is_some_and(|n| (1..=24).contains(&n));
+        hour.then_some(at..at + 1)
+    }
+
+    /// "Every monday at nine", "on the fifteenth of every month". "Daily" alone may be part of a name ("the daily report").
+    fn often_at(&self, at: usize) -> Option<Range<usize>> {
+        let again = |place: &Range<usize>| {
+            parsed(self.text(place), Hint::Schedule).filter(|time| matches!(time, Expr::Again(_)))
+        };
+        let (often, mut place) = self
+            .places(at)
+            .filter(|place| place.len() > 1)
+            .find_map(|place| Some((again(&place)?, place)))?;
+        let idle = |word: usize| {
+            self.word(word)
+                .is_some_and(|word| vocabulary::filler(&word) || word == "and")
+        };
+        while place.len() > 1
+            && idle(place.end - 1)
+            && again(&(place.start..place.end - 1)).as_ref() == Some(&often)
+        {
+            place.end -= 1;
+        }
+        while place.len() > 1
+            && idle(place.start)
+            && again(&(place.start + 1..place.end)).as_ref() == Some(&often)
+        {
+            place.start += 1;
+        }
+        let one_word = place.len() == 1
+            && self
+                .word(place.start)
+                .is_some_and(|word| vocabulary::adverb(&word).is_some());
+        (!one_word).then_some(place)
+    }
+
+    /// "Two hours", "an hour and ten" where the sentence ends.
+    fn length_at(&self, at: usize) -> Option<Range<usize>> {
+        let unit = |at: usize| {
+            self.word(at).is_some_and(|word| {
+                let bare = word.trim_start_matches(|c: char| c.is_ascii_digit());
+                vocabulary::unit(bare).is_some()
+                    || bare.len() < word.len() && vocabulary::glued_unit(bare).is_some()
+            })
+        };
+        let length = |place: &Range<usize>| {
+            let told = place.clone().any(unit) && (unit(place.end - 1) || place.end == self.words.len());
+            parsed(self.text(place), Hint::Length).filter(|time| told && is_length(time))
+        };
+        let (long, mut place) = self.places(at).find_map(|place| Some((length(&place)?, place)))?;
+        // "For ten minutes please".
+        while place.len() > 1 && length(&(place.start..place.end - 1)).as_ref() == Some(&long) {
+            place.end -= 1;
+        }
+        while place.len() > 1 && length(&(place.start + 1..place.end)).as_ref() == Some(&long) {
+            place.start += 1;
+        }
+        Some(place)
+    }
+}
+
+fn parsed(words: &str, hint: Hint) -> Option<Expr> {
+    // What is longer is no time to `resolve` either, and takes the longer to look at.
+    match words.len() > MAX_CHARS {
+        true => None,
+        false => grammar::parse(&lexer::tokens(words)?, hint),
+    }
+}
+
+fn has_length(time: Expr) -> bool {
+    matches!(time, Expr::One(parts) if parts.length.is_some() && parts.away.is_none())
+}
+
+fn is_length(time: &Expr) -> bool {
+    let only = |parts: &Parts| Parts {
+        length: parts.length.clone(),
+        ..Parts::default()
+    };
+    matches!(time, Expr::One(parts) if parts.length.is_some() && *parts == only(parts))
 }
 
 /// Words without the signs around them.
@@ -162,7 +349,6 @@ fn words(sentence: &str) -> Vec<Range<usize>> {
 
 /// The time that all these words are together.
 fn time(words: &str) -> Option<Expr> {
-    // What is longer is no time to `resolve` either, and takes the longer to look at.
     if words.len() > MAX_CHARS {
         return None;
     }
@@ -310,6 +496,54 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_back_and_how_long_is_found_where_it_is_asked_for() {
+        #[track_caller]
+        fn check(sentence: &str, expect: &[(Kind, &str)]) {
+            let found: Vec<(Kind, &str)> = said_times(sentence)
+                .into_iter()
+                .map(|one| (one.kind, &sentence[one.place]))
+                .collect();
+            assert_eq!(found, expect, "{sentence:?}");
+        }
+        use Kind::{Length, Often, Time};
+        check("a timer for ten minutes please", &[(Length, "ten minutes")]);
+        check(
+            "start one for the laundry, an hour and ten",
+            &[(Length, "an hour and ten")],
+        );
+        check("tea for an hour and ten guests", &[(Length, "an hour")]);
+        check("a 90m timer", &[(Length, "90m")]);
+        check(
+            "a two hour workshop on monday at nine",
+            &[(Length, "two hour"), (Time, "monday at nine")],
+        );
+        check("wake me in twenty minutes", &[(Time, "in twenty minutes")]);
+        check(
+            "put the bins out every monday at nine and",
+            &[(Often, "every monday at nine")],
+        );
+        check(
+            "on the fifteenth of every month at noon I need a nudge",
+            &[(Often, "fifteenth of every month at noon")],
+        );
+        check(
+            "yoga tomorrow and every tuesday",
+            &[(Time, "tomorrow"), (Often, "every tuesday")],
+        );
+        check(
+            "I need half an hour on Monday for a call",
+            &[(Length, "half an hour"), (Time, "Monday")],
+        );
+        check("two weeks from monday", &[(Time, "two weeks from monday")]);
+        check("move it to three please", &[(Time, "three")]);
+        check("set the volume to three of ten", &[]);
+        check("move the file to three folders", &[]);
+        check("send the daily report to Anna", &[]);
+        check("the second one", &[]);
+        check("", &[]);
+    }
+
+    #[test]
     fn long_words_take_little_time() {
         let before = std::time::Instant::now();
         let dashes = format!("monday{}-xyz", "-the".repeat(4_000));
@@ -326,6 +560,7 @@ mod tests {
             "monday week ",
         ] {
             let _ = mentions(&words.repeat(200));
+            let _ = said_times(&words.repeat(200));
         }
         // Without the bound it is minutes.
         assert!(before.elapsed() < std::time::Duration::from_secs(20));

@@ -57,7 +57,19 @@ fn length(tokens: &[Token]) -> Option<Amount> {
         return seconds;
     }
     if let Some(amount) = c.attempt(amount::amount) {
-        return c.done().then_some(amount);
+        if c.done() {
+            return Some(amount);
+        }
+        // "An hour and ten" leaves the minutes unsaid.
+        let hours = tokens
+            .iter()
+            .rev()
+            .nth(2)
+            .is_some_and(|unit| is_word(unit, &["hour", "hours", "hr", "hrs"]));
+        c.eat(&["and"]).then_some(())?;
+        let minutes = c.number(|n| hours && !n.ordinal && (1..60).contains(&n.value))?;
+        let minutes = Amount::of(f64::from(minutes.value), words::Unit::Minute);
+        return c.done().then(|| amount.plus(minutes));
     }
     let count = amount::count(&mut c)?;
     c.done().then(|| Amount::of(count, words::Unit::Minute))

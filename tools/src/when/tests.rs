@@ -227,6 +227,8 @@ fn lengths() {
         Hint::Length,
         &[
             ("an hour and a half", "5400s"),
+            ("an hour and ten", "4200s"),
+            ("two hours and twenty five", "8700s"),
             ("20 minutes", "1200s"),
             ("thirty second", "30s"),
             ("ten", "600s"),
@@ -387,6 +389,12 @@ proptest! {
                 Err(WhenError::NotATime(_) | WhenError::TooLong)
             );
             prop_assert!(understood, "{mention:?} in {sentence:?}");
+        }
+        let mut end = 0;
+        for one in said_times(&sentence) {
+            prop_assert!(one.place.start >= end && one.place.end > one.place.start, "{one:?} in {sentence:?}");
+            end = one.place.end;
+            prop_assert!(sentence.get(one.place.clone()).is_some(), "{one:?} in {sentence:?}");
         }
     }
 

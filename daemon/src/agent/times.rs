@@ -1,0 +1,589 @@
+//! Times as they were said: what a model cut short, repeated, worded anew or forgot is put right from the sentence itself.
+//!
+//! Where times stand in a sentence is known without a model (`tools::when`). A small model knows which argument they belong
+//! to and little more: it takes the hour without its day, fills the end with the start once more, writes a time of day that
+//! nobody said, or leaves the one out that was named. Each stretch of the sentence is used once.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use tools::{
+    TimeRole,
+    when::{Hint, Kind, Mention, is_time, joined, names_hours, said_times, same},
+};
+
+/// Puts the times among the arguments of a call right, from what was said. `times` says which arguments are times, `schema`
+/// which have to be there.
+pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &str) {
+    let Some(given) = arguments.as_object_mut() else {
+        return;
+    };
+    let found = match times.is_empty() {
+        true => return,
+        false => said_times(said),
+    };
+    if found.is_empty() {
+        return;
+    }
+    let mut sentence = Sentence {
+        said,
+        used: vec![None; found.len()],
+        found,
+    };
+    let required = |name: &str| {
+        schema["required"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == name))
+    };
+    for (name, _) in times {
+        let Some(text) = given.get(*name).and_then(Value::as_str) else {
+            continue;
+        };
+        match sentence.take(name, times, text, required(name), given) {
+            Taken::AsItIs => {}
+            Taken::Said(words) => {
+                given.insert((*name).to_owned(), words.into());
+            }
+            Taken::Gone if !required(name) => {
+                given.shift_remove(*name);
+            }
+            Taken::Gone => {}
+        }
+    }
+    sentence.find_lost(given, times);
+    if times.iter().any(|(_, timing)| *timing == TimeRole::At) {
+        let kept = |name: &str| required(name) || times.iter().any(|(time, _)| *time == name);
+        sentence.clear(given, &kept);
+    }
+}
+
+/// The arguments of a tool that are times.
+type Times<'a> = &'a [(&'a str, TimeRole)];
+
+fn role(times: Times<'_>, name: &str) -> TimeRole {
+    let found = times.iter().find(|(time, _)| *time == name);
+    found.map_or(TimeRole::Find, |(_, role)| *role)
+}
+
+/// A sentence, what it says of time, and the argument that has each.
+struct Sentence<'a> {
+    said: &'a str,
+    found: Vec<Mention>,
+    used: Vec<Option<String>>,
+}
+
+/// What becomes of an argument.
+enum Taken {
+    AsItIs,
+    /// These words of the person are meant.
+    Said(String),
+    /// Another argument has these words already, or nobody said them.
+    Gone,
+}
+
+impl<'a> Sentence<'a> {
+    fn text(&self, at: usize) -> &'a str {
+        &self.said[self.found[at].place.clone()]
+    }
+
+    /// What an argument takes of the sentence.
+    fn take(
+        &mut self,
+        name: &str,
+        times: Times<'_>,
+        text: &str,
+        required: bool,
+        given: &Map<String, Value>,
+    ) -> Taken {
+        let timing = role(times, name);
+        let standing = place(self.said, text);
+        let touched = match &standing {
+            Some(place) => self.every(|one| one.place.start < place.end && place.start < one.place.end),
+            // Worded by the model: what has one of its words.
+            None => {
+                let parts: Vec<String> = words(text).filter(|word| !is_small(word)).collect();
+                self.every(|one| words(&self.said[one.place.clone()]).any(|word| parts.contains(&word)))
+            }
+        };
+        match touched[..] {
+            // Words of the person that are no time, or a time that nobody said.
+            [] if standing.is_none() || !is_time(text) => {
+                let all = 0..self.found.len();
+                let free: Vec<usize> = all
+                    .filter(|at| self.used[*at].is_none() && self.fits(timing, *at))
+                    .collect();
+                match free[..] {
+                    [one] if required && timing != TimeRole::Find => {
+                        self.take_one(name, times, text, one, given)
+                    }
+                    [_, ..] if !required && standing.is_none() => Taken::Gone,
+                    _ => Taken::AsItIs,
+                }
+            }
+            [] => Taken::AsItIs,
+            [one] => self.take_one(name, times, text, one, given),
+            // From one time to another: both are gone, and the words stay as they are.
+            _ => {
+                for one in touched {
+                    self.used[one].get_or_insert_with(|| name.to_owned());
+                }
+                Taken::AsItIs
+            }
+        }
+    }
+
+    fn take_one(
+        &mut self,
+        name: &str,
+        times: Times<'_>,
+        text: &str,
+        one: usize,
+        given: &Map<String, Value>,
+    ) -> Taken {
+        if let Some(holder) = &self.used[one] {
+            // "From two to four" may be divided between both; what both have, only the first one means.
+            let held: Vec<String> = given
+                .get(holder)
+                .and_then(Value::as_str)
+                .map(|text| words(text).collect())
+                .unwrap_or_default();
+            let repeats = words(text).any(|word| held.contains(&word) && !is_small(&word));
+            return match repeats {
+                true => Taken::Gone,
+                false => Taken::AsItIs,
+            };
+        }
+        let timing = role(times, name);
+        if !self.fits(timing, one) {
+            return Taken::AsItIs;
+        }
+        let divided = self.is_divided(name, one, times, given);
+        self.used[one] = Some(name.to_owned());
+        let mention = self.text(one);
+        let more = holds(text, mention) && (is_time(text) || timing == TimeRole::Moved);
+        match divided || more || same(text, mention, hint(timing)) {
+            true => Taken::AsItIs,
+            false => Taken::Said(self.worded(one, timing)),
+        }
+    }
+
+    /// How an argument is filled with what was said.
+    fn worded(&self, one: usize, timing: TimeRole) -> String {
+        let text = self.text(one).to_owned();
+        if timing != TimeRole::Moved || self.found[one].kind != Kind::Length {
+            return text;
+        }
+        let ahead = words(self.said)
+            .any(|word| ["ahead", "earlier", "forward", "forwards", "sooner"].contains(&word.as_str()));
+        match ahead {
+            true => format!("{text} earlier"),
+            false => format!("{text} later"),
+        }
+    }
+
+    /// Whether another argument has other words of the same time: "from tuesday to thursday".
+    fn is_divided(&self, name: &str, one: usize, times: Times<'_>, given: &Map<String, Value>) -> bool {
+        let own = given.get(name).and_then(Value::as_str);
+        let Some(own) = own.and_then(|own| place(self.said, own)) else {
+            return false;
+        };
+        let mention = &self.found[one].place;
+        times
+            .iter()
+            .filter(|(other, _)| *other != name)
+            .filter_map(|(other, _)| place(self.said, given.get(*other)?.as_str()?))
+            .any(|other| {
+                let inside = other.start >= mention.start && other.end <= mention.end;
+                inside && (other.end <= own.start || own.end <= other.start)
+            })
+    }
+
+    /// Gives what nobody took to the one argument that it can be.
+    fn find_lost(&mut self, given: &mut Map<String, Value>, times: Times<'_>) {
+        for one in 0..self.found.len() {
+            if self.used[one].is_some() {
+                continue;
+            }
+            let text = self.text(one);
+            // A day and its hour that were said apart.
+            let apart = times.iter().find_map(|(name, _)| {
+                let both = joined(given.get(*name)?.as_str()?, text)?;
+                Some((*name, both))
+            });
+            let elsewhere = self.stands_elsewhere(one, given);
+            if let Some((name, both)) = apart.filter(|_| elsewhere.is_none()) {
+                given.insert(name.to_owned(), both.into());
+                self.used[one] = Some(name.to_owned());
+                continue;
+            }
+            let lost = times
+                .iter()
+                .find(|(name, timing)| !given.contains_key(*name) && self.takes(*timing, one));
+            let Some((name, timing)) = lost else { continue };
+            match elsewhere {
+                None => {}
+                // "Call Anna tonight at eight": nobody calls anything by its hour.
+                Some(holder) if *timing == TimeRole::At && names_hours(text) => {
+                    let whole = given[&holder].as_str().unwrap_or_default();
+                    let Some(rest) = without(whole, text) else {
+                        continue;
+                    };
+                    given.insert(holder, rest.into());
+                }
+                Some(_) => continue,
+            }
+            given.insert((*name).to_owned(), self.worded(one, *timing).into());
+            self.used[one] = Some((*name).to_owned());
+        }
+    }
+
+    /// Takes away what a time was mistaken for: "on Saturday" is no place.
+    fn clear(&self, given: &mut Map<String, Value>, kept: &dyn Fn(&str) -> bool) {
+        let mistaken = |name: &str, value: &Value| {
+            let stands = value.as_str().and_then(|text| place(self.said, text));
+            stands.is_some_and(|place| {
+                self.found.iter().zip(&self.used).any(|(one, used)| {
+                    let within = one.place.start <= place.start && place.end <= one.place.end;
+                    within && used.as_deref().is_some_and(|holder| holder != name)
+                })
+            })
+        };
+        let gone: Vec<String> = given
+            .iter()
+            .filter(|(name, value)| !kept(name) && mistaken(name, value))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            given.shift_remove(&name);
+        }
+    }
+
+    /// The argument that has it among its words: "buy a ticket for the concert on friday".
+    fn stands_elsewhere(&self, one: usize, given: &Map<String, Value>) -> Option<String> {
+        let text = self.text(one);
+        let within = |value: &Value| value.as_str().is_some_and(|value| holds(value, text));
+        given
+            .iter()
+            .find(|(_, value)| match value {
+                Value::Array(all) => all.iter().any(within),
+                one => within(one),
+            })
+            .map(|(name, _)| name.clone())
+    }
+
+    /// Whether an argument may be filled with it.
+    fn fits(&self, timing: TimeRole, one: usize) -> bool {
+        let kind = self.found[one].kind;
+        match timing {
+            TimeRole::At | TimeRole::Moved if self.ends(one) => false,
+            TimeRole::At | TimeRole::Find => kind != Kind::Length,
+            TimeRole::Moved => true,
+            TimeRole::End | TimeRole::Until => kind != Kind::Often,
+            TimeRole::Length => kind == Kind::Length,
+        }
+    }
+
+    /// Whether what no argument has is meant for this one.
+    fn takes(&self, timing: TimeRole, one: usize) -> bool {
+        match timing {
+            TimeRole::Find => false,
+            // What is said before or after an appointment need not be its end.
+            TimeRole::End => self.found[one].kind == Kind::Length || self.ends(one),
+            _ => self.fits(timing, one),
+        }
+    }
+
+    /// Whether it says until when.
+    fn ends(&self, one: usize) -> bool {
+        let is_until = |word: &str| ["til", "till", "until"].contains(&word.to_lowercase().as_str());
+        let before = self.said[..self.found[one].place.start]
+            .split_whitespace()
+            .next_back();
+        before.is_some_and(is_until) || self.text(one).split_whitespace().next().is_some_and(is_until)
+    }
+
+    fn every(&self, fits: impl Fn(&Mention) -> bool) -> Vec<usize> {
+        let all = self.found.iter().enumerate();
+        all.filter(|(_, one)| fits(one)).map(|(at, _)| at).collect()
+    }
+}
+
+/// A text without a time that it begins or ends with, and the small words that led to it.
+fn without(text: &str, time: &str) -> Option<String> {
+    let all = stretches(text);
+    let gone = place(text, time)?;
+    let (first, last) = (all.first()?, all.last()?);
+    let small = |place: &&Range<usize>| is_small(&text[(*place).clone()].to_lowercase());
+    let kept = match () {
+        () if gone.end == last.end => {
+            let before = all.iter().rev().skip_while(|place| place.start >= gone.start);
+            first.start..before.skip_while(small).next()?.end
+        }
+        () if gone.start == first.start => {
+            let after = all.iter().skip_while(|place| place.end <= gone.end);
+            after.skip_while(small).next()?.start..last.end
+        }
+        () => return None,
+    };
+    Some(text[kept].to_owned())
+}
+
+fn hint(timing: TimeRole) -> Hint {
+    match timing {
+        TimeRole::Length => Hint::Length,
+        _ => Hint::Schedule,
+    }
+}
+
+/// Where these words stand in the sentence, whatever their case.
+fn place(said: &str, text: &str) -> Option<Range<usize>> {
+    let wanted: Vec<String> = words(text).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let all = stretches(said);
+    all.windows(wanted.len()).find_map(|run| {
+        let same = run
+            .iter()
+            .zip(&wanted)
+            .all(|(place, word)| bare(&said[place.clone()]) == *word);
+        same.then(|| run[0].start..run[run.len() - 1].end)
+    })
+}
+
+/// Whether all words of `part` stand together in `text`.
+fn holds(text: &str, part: &str) -> bool {
+    place(text, part).is_some()
+}
+
+/// Words that say nothing of time by themselves.
+fn is_small(word: &str) -> bool {
+    ["a", "an", "at", "for", "from", "in", "on", "the", "to", "until"].contains(&word)
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    stretches(text).into_iter().map(|place| bare(&text[place]))
+}
+
+/// A word for comparing: "tomorrow's" is the one of tomorrow.
+fn bare(word: &str) -> String {
+    let word = word.to_lowercase();
+    word.strip_suffix("'s").unwrap_or(&word).to_owned()
+}
+
+/// Where the words of a text are.
+fn stretches(text: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        match all.last_mut() {
+            Some(last) if last.end == at && (c.is_alphanumeric() || c == '\'' || c == ':') => last.end = end,
+            _ if c.is_alphanumeric() => all.push(at..end),
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, said: &str, given: Value, expect: Value) {
+        let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
+        let mut settled = given.clone();
+        settle(&mut settled, entry.times, &entry.parameters(), said);
+        assert_eq!(settled, expect, "{said:?} {given}");
+    }
+
+    #[test]
+    fn an_end_that_is_the_start_once_more_goes() {
+        check(
+            "calendar.create_event",
+            "pop a haircut into my diary for Saturday at quarter past eleven",
+            json!({"title": "haircut", "start": "Saturday at quarter past eleven", "end": "quarter past eleven"}),
+            json!({"title": "haircut", "start": "Saturday at quarter past eleven"}),
+        );
+        check(
+            "calendar.create_event",
+            "lunch with mum on friday from twelve to one",
+            json!({"title": "lunch", "start": "friday from twelve", "end": "one"}),
+            json!({"title": "lunch", "start": "friday from twelve", "end": "one"}),
+        );
+        check(
+            "calendar.create_event",
+            "a two hour workshop on monday at nine",
+            json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
+            json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
+        );
+    }
+
+    #[test]
+    fn a_time_that_was_named_is_not_lost() {
+        check(
+            "reminders.create",
+            "remind me on Friday to pay the window cleaner",
+            json!({"title": "pay the window cleaner"}),
+            json!({"title": "pay the window cleaner", "due": "Friday"}),
+        );
+        check(
+            "reminders.create",
+            "on the fifteenth of every month at noon I need a nudge to water the fern",
+            json!({"title": "water the fern"}),
+            json!({"title": "water the fern", "due": "fifteenth of every month at noon"}),
+        );
+        // It is part of what is to be done.
+        check(
+            "reminders.create",
+            "remind me to buy a ticket for the concert on friday",
+            json!({"title": "buy a ticket for the concert on friday"}),
+            json!({"title": "buy a ticket for the concert on friday"}),
+        );
+        check(
+            "calendar.create_event",
+            "schedule a meeting tomorrow with Anna at ten",
+            json!({"title": "meeting", "start": "tomorrow", "people": ["Anna"]}),
+            json!({"title": "meeting", "start": "tomorrow at ten", "people": ["Anna"]}),
+        );
+        check(
+            "calendar.create_event",
+            "block two hours for the review tomorrow at nine",
+            json!({"title": "review", "start": "tomorrow at nine"}),
+            json!({"title": "review", "start": "tomorrow at nine", "end": "two hours"}),
+        );
+        // Where to look is not forced on anybody.
+        check(
+            "mail.read",
+            "what did Lena want to know about Tuesday",
+            json!({"from": "Lena"}),
+            json!({"from": "Lena"}),
+        );
+    }
+
+    #[test]
+    fn a_time_that_was_cut_or_worded_anew_is_the_one_that_was_said() {
+        check(
+            "calendar.update_event",
+            "my dentist's been shifted to half ten tomorrow",
+            json!({"event": "dentist", "when": "tomorrow at 10:00", "start": "tomorrow at 10:00", "end": "tomorrow at 10:00"}),
+            json!({"event": "dentist", "start": "half ten tomorrow"}),
+        );
+        check(
+            "timers.set",
+            "set a timer four ten minutes",
+            json!({"duration": "four ten minutes"}),
+            json!({"duration": "ten minutes"}),
+        );
+        check(
+            "timers.set",
+            "start one for the laundry, an hour and ten",
+            json!({"duration": "one", "label": "laundry"}),
+            json!({"duration": "an hour and ten", "label": "laundry"}),
+        );
+        // Said otherwise and still the same.
+        check(
+            "alarms.set",
+            "wake me at 7 a.m. tomorrow",
+            json!({"time": "7 am tomorrow"}),
+            json!({"time": "7 am tomorrow"}),
+        );
+    }
+
+    #[test]
+    fn what_is_moved_goes_so_far_or_to_there() {
+        check(
+            "calendar.update_event",
+            "push my handover with Karim back by thirty minutes",
+            json!({"event": "handover"}),
+            json!({"event": "handover", "start": "thirty minutes later"}),
+        );
+        check(
+            "calendar.update_event",
+            "bring the review forward an hour",
+            json!({"event": "review"}),
+            json!({"event": "review", "start": "an hour earlier"}),
+        );
+        check(
+            "calendar.update_event",
+            "move it to three",
+            json!({"event": "dentist"}),
+            json!({"event": "dentist", "start": "three"}),
+        );
+        check(
+            "calendar.update_event",
+            "make it last until eleven",
+            json!({"event": "boiler service"}),
+            json!({"event": "boiler service", "end": "eleven"}),
+        );
+        check(
+            "reminders.snooze",
+            "not now, again in ten minutes",
+            json!({}),
+            json!({"until": "in ten minutes"}),
+        );
+    }
+
+    #[test]
+    fn an_hour_is_no_part_of_what_is_to_be_done() {
+        check(
+            "reminders.create",
+            "remind me to call Anna tonight at eight",
+            json!({"title": "call Anna tonight at eight"}),
+            json!({"title": "call Anna", "due": "tonight at eight"}),
+        );
+        check(
+            "calendar.create_event",
+            "dinner with Grace on Saturday at seven pm",
+            json!({"title": "dinner with Grace", "start": "seven pm", "location": "Saturday"}),
+            json!({"title": "dinner with Grace", "start": "Saturday at seven pm"}),
+        );
+        check(
+            "calendar.find_slots",
+            "when could I squeeze in a ninety minute workout this weekend",
+            json!({"buffer": "15 minutes", "count": 1}),
+            json!({"count": 1, "when": "this weekend", "length": "ninety minute"}),
+        );
+        check(
+            "clock.resolve",
+            "what's the date ninety days from now",
+            json!({"text": "the date ninety days from now"}),
+            json!({"text": "ninety days from now"}),
+        );
+    }
+
+    #[test]
+    fn two_times_stay_two() {
+        check(
+            "calendar.update_event",
+            "move the board meeting from tuesday to thursday at nine",
+            json!({"event": "board meeting", "when": "tuesday", "start": "thursday at nine"}),
+            json!({"event": "board meeting", "when": "tuesday", "start": "thursday at nine"}),
+        );
+        check(
+            "calendar.update_event",
+            "move tomorrow's dentist and make it friday at ten",
+            json!({"event": "dentist", "when": "tomorrow", "start": "friday"}),
+            json!({"event": "dentist", "when": "tomorrow", "start": "friday at ten"}),
+        );
+    }
+
+    #[test]
+    fn where_nothing_was_said_of_time_nothing_changes() {
+        check(
+            "reminders.create",
+            "remind me to buy milk",
+            json!({"title": "buy milk", "due": "tomorrow"}),
+            json!({"title": "buy milk", "due": "tomorrow"}),
+        );
+        check("calendar.query", "what is on", json!([1]), json!([1]));
+        check(
+            "calendar.query",
+            "what is on friday",
+            json!({"when": 5}),
+            json!({"when": 5}),
+        );
+    }
+}
