@@ -313,15 +313,15 @@ fn without(text: &str, time: &str) -> Option<String> {
     let all = stretches(text);
     let gone = place(text, time)?;
     let (first, last) = (all.first()?, all.last()?);
-    let small = |place: &&Range<usize>| is_small(&text[(*place).clone()].to_lowercase());
+    let content = |place: &&Range<usize>| !is_small(&text[(*place).clone()].to_lowercase());
     let kept = match () {
         () if gone.end == last.end => {
-            let before = all.iter().rev().skip_while(|place| place.start >= gone.start);
-            first.start..before.skip_while(small).next()?.end
+            let mut before = all.iter().rev().filter(|place| place.start < gone.start);
+            first.start..before.find(content)?.end
         }
         () if gone.start == first.start => {
-            let after = all.iter().skip_while(|place| place.end <= gone.end);
-            after.skip_while(small).next()?.start..last.end
+            let mut after = all.iter().filter(|place| place.end > gone.end);
+            after.find(content)?.start..last.end
         }
         () => return None,
     };

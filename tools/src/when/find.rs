@@ -121,6 +121,9 @@ pub fn said_times(sentence: &str) -> Vec<Mention> {
     })
 }
 
+/// What stands at a word, if anything: the words that it takes, and what they say.
+type Finder<'f> = &'f dyn Fn(&Sentence<'_>, usize) -> Option<(Range<usize>, Kind)>;
+
 /// A sentence in words.
 struct Sentence<'a> {
     text: &'a str,
@@ -154,7 +157,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// What stands at a word, the longest first; the words go on behind it.
-    fn scan(&self, one: &dyn Fn(&Sentence<'_>, usize) -> Option<(Range<usize>, Kind)>) -> Vec<Mention> {
+    fn scan(&self, one: Finder<'_>) -> Vec<Mention> {
         let (mut found, mut at) = (Vec::new(), 0);
         while at < self.words.len() {
             at = match one(self, at) {
@@ -298,7 +301,7 @@ fn has_length(time: Expr) -> bool {
 
 fn is_length(time: &Expr) -> bool {
     let only = |parts: &Parts| Parts {
-        length: parts.length.clone(),
+        length: parts.length,
         ..Parts::default()
     };
     matches!(time, Expr::One(parts) if parts.length.is_some() && *parts == only(parts))
