@@ -99,10 +99,13 @@ impl<'a> Sentence<'a> {
         let standing = place(self.said, text);
         let touched = match &standing {
             Some(place) => self.every(|one| one.place.start < place.end && place.start < one.place.end),
-            // Worded by the model: what has one of its words.
+            // Worded by the model: what has one of its words, or says the same.
             None => {
                 let parts: Vec<String> = words(text).filter(|word| !is_small(word)).collect();
-                self.every(|one| words(&self.said[one.place.clone()]).any(|word| parts.contains(&word)))
+                self.every(|one| {
+                    let mention = &self.said[one.place.clone()];
+                    words(mention).any(|word| parts.contains(&word)) || same(text, mention, hint(timing))
+                })
             }
         };
         match touched[..] {
@@ -159,17 +162,29 @@ impl<'a> Sentence<'a> {
         }
         let divided = self.is_divided(name, one, times, given);
         self.used[one] = Some(name.to_owned());
+        let wanted = self.worded(one, timing);
         let mention = self.text(one);
         let more = holds(text, mention) && (is_time(text) || timing == TimeRole::Moved);
-        match divided || more || same(text, mention, hint(timing)) {
+        match divided
+            || more
+            || [mention, &wanted]
+                .iter()
+                .any(|said| same(text, said, hint(timing)))
+        {
             true => Taken::AsItIs,
-            false => Taken::Said(self.worded(one, timing)),
+            false => Taken::Said(wanted),
         }
     }
 
     /// How an argument is filled with what was said.
     fn worded(&self, one: usize, timing: TimeRole) -> String {
         let text = self.text(one).to_owned();
+        // Who is up "by seven" gets up at seven, as far as a clock is concerned.
+        if let (TimeRole::At, Some(("by" | "By", rest))) = (timing, text.split_once(' '))
+            && is_time(rest)
+        {
+            return rest.to_owned();
+        }
         if timing != TimeRole::Moved || self.found[one].kind != Kind::Length {
             return text;
         }
@@ -485,6 +500,24 @@ mod tests {
         );
         // Said otherwise and still the same.
         check(
+            "calendar.query",
+            "what's on my calender to morrow",
+            json!({"when": "tomorrow"}),
+            json!({"when": "tomorrow"}),
+        );
+        check(
+            "alarms.set",
+            "I want to be up by quarter to eight tomorrow",
+            json!({"time": "quarter to eight"}),
+            json!({"time": "quarter to eight tomorrow"}),
+        );
+        check(
+            "reminders.create",
+            "new work task: review the portfolio by Tuesday at one",
+            json!({"title": "review the portfolio", "due": "Tuesday at one"}),
+            json!({"title": "review the portfolio", "due": "Tuesday at one"}),
+        );
+        check(
             "alarms.set",
             "wake me at 7 a.m. tomorrow",
             json!({"time": "7 am tomorrow"}),
@@ -511,6 +544,12 @@ mod tests {
             "move it to three",
             json!({"event": "dentist"}),
             json!({"event": "dentist", "start": "three"}),
+        );
+        check(
+            "calendar.update_event",
+            "move the second one to four",
+            json!({"event": "interview", "start": "four"}),
+            json!({"event": "interview", "start": "four"}),
         );
         check(
             "calendar.update_event",

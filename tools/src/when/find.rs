@@ -175,9 +175,15 @@ impl<'a> Sentence<'a> {
         found
     }
 
+    /// What may stand at a word, the longest first.
     fn places(&self, at: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        let ends = (at + 1..=self.words.len().min(at + LONGEST)).rev();
-        ends.map(move |end| at..end)
+        let all = at..self.words.len().min(at + LONGEST);
+        let behind = at.checked_sub(1).is_some_and(|before| self.points_at(before));
+        let end = match behind {
+            true => at,
+            false => all.clone().find(|at| self.points_at(*at)).unwrap_or(all.end),
+        };
+        (at + 1..=end).rev().map(move |end| at..end)
     }
 
     fn time_at(&self, at: usize) -> Option<Range<usize>> {
@@ -215,6 +221,18 @@ impl<'a> Sentence<'a> {
             place.start += 1;
         }
         Some(place)
+    }
+
+    /// Whether "the second one" begins with this word, which is one of several things and neither a day nor an hour.
+    fn points_at(&self, at: usize) -> bool {
+        let ordinal = self
+            .word(at)
+            .and_then(|word| vocabulary::number(&word))
+            .is_some_and(|(_, ordinal)| ordinal);
+        ordinal
+            && self
+                .word(at + 1)
+                .is_some_and(|next| ["one", "ones"].contains(&next.as_str()))
     }
 
     /// "To three" and "until eleven" at the end.
