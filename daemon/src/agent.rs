@@ -10,6 +10,7 @@ mod follow;
 pub mod grammar;
 pub mod ground;
 mod loading;
+mod names;
 mod negation;
 mod offer;
 pub mod rules;
@@ -102,6 +103,8 @@ struct Turn {
     must_call: Vec<(String, f32)>,
     /// The times that the person named.
     times: Vec<String>,
+    /// Whether all texts are to be copied from what was said, because one was made up.
+    copies: bool,
     /// Whether the model tried to act and could not.
     stumbled: bool,
     /// Whether all texts of the last call were the person's own words.
@@ -506,6 +509,7 @@ impl Agent {
         let said = self.talk.said();
         if let Some(said) = said.last() {
             times::settle(&mut call.arguments, entry.times, &entry.parameters(), said);
+            names::settle(&mut call.arguments, entry, &self.toolbox, said);
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
@@ -515,8 +519,13 @@ impl Agent {
             &self.talk.heard(),
             &said,
             &names.unwrap_or_default(),
+            entry.worded,
         );
         tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
+        if (grounded.made_up || grounded.missing.is_some()) && self.may_copy() {
+            self.turn.must_call = vec![(entry.name.to_owned(), 1.0)];
+            return Step::Generate(self.ask());
+        }
         // Without it the tool takes no such call, so nothing comes of it; that it was meant is part of the turn.
         self.turn.missing = grounded.missing;
         self.turn.own_words = grounded.own_words;
@@ -524,6 +533,13 @@ impl Agent {
             return self.give_up();
         }
         self.within_budget(call, None)
+    }
+
+    /// Whether the model is asked again for texts that nobody said, this time in the person's own words; once in a turn, and
+    /// only where a grammar holds it to them.
+    fn may_copy(&mut self) -> bool {
+        let may = !self.renderer.dialect().takes_messages();
+        may && !std::mem::replace(&mut self.turn.copies, true)
     }
 
     /// A call that needs no model: what it is made of was said before, and what is new is the person's.

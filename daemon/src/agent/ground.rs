@@ -9,7 +9,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use strsim::jaro_winkler;
-use tools::discover::words::{Normaliser, is_number};
+use tools::{
+    discover::words::{Normaliser, is_number},
+    when::{sounds_like, whole_number},
+};
 
 /// Words that carry no content of their own; an argument made of these alone says nothing.
 const EMPTY: &[&str] = &[
@@ -25,6 +28,10 @@ const ALIKE: f64 = 0.9;
 /// How alike the letters of what sounds the same must be: "flower" and "flour", "toe keo" and "Tokyo", but not "take" and
 /// "Tokyo". Double metaphone keeps a few consonants and puts very different words into one class.
 const SOUNDS_LIKE: f64 = 0.7;
+/// A text may have one word in so many that nobody said.
+const STRANGE: usize = 4;
+/// Words of one number, at most: "nine hundred and ninety nine thousand".
+const LONGEST_NUMBER: usize = 8;
 /// Words that were heard for one, at most.
 const LONGEST_RUN: usize = 4;
 
@@ -37,11 +44,14 @@ pub struct Grounded {
     pub missing: Option<String>,
     /// Whether all texts that are left are the person's own words, and a number was said where there is one.
     pub own_words: bool,
+    /// Whether a text that the model may word by itself says more than was said.
+    pub made_up: bool,
 }
 
 /// Leaves out texts that do not come from `heard`. What is required may come from anything that was said `before`, too,
 /// since people go on from there without saying so. `tool` is the name of the tool: its own words do not say what a
-/// required argument is ("add to my list"). `names` are the names of what is there, by argument, that were said.
+/// required argument is ("add to my list"). `names` are the names of what is there, by argument, that were said; `worded` the
+/// arguments that the model may word by itself.
 pub fn ground(
     tool: &str,
     arguments: &mut Value,
@@ -49,6 +59,7 @@ pub fn ground(
     heard: &[&str],
     before: &[&str],
     names: &[(&str, Vec<&str>)],
+    worded: &[&str],
 ) -> Grounded {
     let mut done = Grounded {
         own_words: true,
@@ -75,7 +86,7 @@ pub fn ground(
         let gone = match value {
             Value::String(text) if free_text(property) => match needed {
                 true => !named(text, &all_said, &of_tool),
-                false => !grounded(text, &heard),
+                false => !grounded(text, &heard) || all_of(text, &of_tool),
             },
             // What was said in other words stays: none of what is asked for may get lost.
             Value::Array(all) if needed && !all.is_empty() && free_text(&property["items"]) => {
@@ -92,7 +103,11 @@ pub fn ground(
             (true, true) => done.missing = done.missing.or_else(|| Some(name.clone())),
             (true, false) => done.dropped.push(name.clone()),
             (false, _) if chosen(property) || chosen(&property["items"]) => {}
-            (false, _) => done.own_words &= own(value, &heard),
+            (false, _) => {
+                done.own_words &= own(value, &heard);
+                let text = value.as_str().filter(|_| worded.contains(&name.as_str()));
+                done.made_up |= text.is_some_and(|text| !all_said.tells(text));
+            }
         }
     }
     for name in done.dropped.iter().chain(&done.missing) {
@@ -133,6 +148,13 @@ fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
     };
     let mut content = words(text).filter(names).peekable();
     content.peek().is_some() && content.any(|word| heard.has(&word))
+}
+
+/// Whether a text has no other words than the tool itself: "the calendar" names no place.
+fn all_of(text: &str, of_tool: &[String]) -> bool {
+    words(text)
+        .filter(|word| !EMPTY.contains(&word.as_str()))
+        .all(|word| of_tool.iter().any(|own| jaro_winkler(own, &word) >= ALIKE))
 }
 
 /// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
@@ -183,6 +205,23 @@ impl<'a> Heard<'a> {
             || self.words.iter().any(|h| jaro_winkler(h, word) >= ALIKE)
     }
 
+    /// Whether a text that was worded anew still says what was said: all of its numbers, and most of its words.
+    fn tells(&self, text: &str) -> bool {
+        let told = Figures::of(text, false);
+        let content = told
+            .rest
+            .iter()
+            .filter(|word| word.len() > 2 && !EMPTY.contains(&word.as_str()));
+        let (strange, all) = content.fold((0, 0), |(strange, all), word| {
+            (strange + usize::from(!self.has(word)), all + 1)
+        });
+        let counted = told.runs.is_empty() || {
+            let said: Vec<Figures> = self.texts.iter().map(|text| Figures::of(text, true)).collect();
+            told.runs.iter().all(|run| said.iter().any(|said| said.has(run)))
+        };
+        counted && strange * STRANGE <= all
+    }
+
     fn sounds_like(&self, word: &str) -> bool {
         // A sound is that of the beginning, so what is much longer is something else.
         let alike =
@@ -190,6 +229,71 @@ impl<'a> Heard<'a> {
         let same = self.sounds.get(&self.normal.sound(word));
         same.is_some_and(|heard| heard.iter().any(alike))
     }
+}
+
+/// The numbers of a text, as digits, and its other words.
+#[derive(Default)]
+struct Figures {
+    /// Those that follow each other without a word between: "four four seven one".
+    runs: Vec<Vec<String>>,
+    rest: Vec<String>,
+}
+
+impl Figures {
+    /// `heard`: what sounds like a number may be one, too.
+    fn of(text: &str, heard: bool) -> Figures {
+        let words: Vec<String> = words(text).collect();
+        let (mut figures, mut run, mut at) = (Figures::default(), Vec::new(), 0);
+        while at < words.len() {
+            // "Two hundred and forty" is one number.
+            let spoken = || {
+                (1..=LONGEST_NUMBER.min(words.len() - at))
+                    .rev()
+                    .find_map(|length| {
+                        let number = whole_number(&words[at..at + length].join(" "));
+                        Some((length, number?.to_string()))
+                    })
+            };
+            let number = match is_digits(&words[at]) {
+                // As it was written, however long and with its zeros.
+                true => Some((1, words[at].clone())),
+                false => spoken(),
+            };
+            let alike = || Some((1, sounds_like(&words[at]).filter(|_| heard)?.to_string()));
+            match number.or_else(alike) {
+                Some((length, number)) => {
+                    run.push(number);
+                    at += length;
+                }
+                None => {
+                    figures.rest.push(words[at].clone());
+                    figures.end(&mut run);
+                    at += 1;
+                }
+            }
+        }
+        figures.end(&mut run);
+        figures
+    }
+
+    fn end(&mut self, run: &mut Vec<String>) {
+        if !run.is_empty() {
+            self.runs.push(std::mem::take(run));
+        }
+    }
+
+    /// Whether these numbers are among them, each by itself or all as one.
+    fn has(&self, run: &[String]) -> bool {
+        let whole = run.concat();
+        self.runs.iter().any(|said| said.concat() == whole)
+            || run
+                .iter()
+                .all(|one| self.runs.iter().flatten().any(|said| said == one))
+    }
+}
+
+fn is_digits(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit())
 }
 
 /// Words, and up to so many neighbours written together: recognisers hear "p m" and "to do".
@@ -242,6 +346,7 @@ mod tests {
             &[heard],
             &["the red one"],
             &[],
+            &["title"],
         );
         (kept, done)
     }
@@ -387,6 +492,53 @@ mod tests {
             "lunch with anna and tom",
             json!({"people": ["Anna", "Tom", "Priya"]}),
             json!({"people": ["Anna", "Tom"]}),
+        );
+    }
+
+    #[test]
+    fn what_a_model_words_says_what_was_said() {
+        #[track_caller]
+        fn check(heard: &str, title: &str, made_up: bool) {
+            let done = after(heard, &json!({"title": title})).1;
+            assert_eq!(
+                (done.missing, done.made_up),
+                (None, made_up),
+                "{heard:?} {title:?}"
+            );
+        }
+        check("what's ate times twelve", "8 * 12", false);
+        check("what's ate times twelve", "15% of twelve", true);
+        check("and of two hundred and forty", "240 * 2", true);
+        check("fifteen percent of two hundred and forty", "15% of 240", false);
+        check(
+            "the bike lock opens with 7 2 9",
+            "the bike lock opens with 729",
+            false,
+        );
+        check("the code is four four seven one", "The code is 4471", false);
+        check("the code is four four seven one", "my locker code is 4411", true);
+        check("add up 12.50 and 007", "12.50 + 007", false);
+        check("tell anna I am late", "I'm late", false);
+        check(
+            "reply that the slides are coming by one",
+            "Hi Priya, the slides are coming by one o'clock. I'll help you with the budget.",
+            true,
+        );
+        check("text grays that i'm out side", "I'm outside", false);
+        check("go to wiki pedia dot org", "wikipedia.org", false);
+        check(
+            "go to wiki pedia dot org",
+            "https://en.wikipedia.org/wiki/Pizza",
+            true,
+        );
+    }
+
+    #[test]
+    fn the_tools_own_words_are_no_argument() {
+        check(
+            "put it on a list",
+            json!({"label": "a list", "title": "it all"}),
+            json!({}),
         );
     }
 

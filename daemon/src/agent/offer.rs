@@ -97,9 +97,10 @@ impl Agent {
         };
         let timely = self.timed(entry, schema);
         // Where the request goes on from what was said or found before, its words may stand there.
-        let copied = match self.talk.heard()[..] {
+        let copied = match (&self.talk.heard()[..], self.talk.said().last()) {
+            (_, Some(said)) if self.turn.copies => grammar::copied(timely, said, &[]),
             // A time that was said in parts ("tomorrow with Anna at ten") is no stretch of it.
-            [said] if entry.name != DISCOVER && self.turn.times.len() < 2 => {
+            ([said], _) if entry.name != DISCOVER && self.turn.times.len() < 2 => {
                 grammar::copied(timely, said, entry.worded)
             }
             _ => timely,

@@ -293,6 +293,7 @@ impl<'a> Sentence<'a> {
             TimeRole::At | TimeRole::Moved if self.ends(one) => false,
             TimeRole::At | TimeRole::Find => kind != Kind::Length,
             TimeRole::Moved => true,
+            TimeRole::End if self.leads_up(one) => false,
             TimeRole::End | TimeRole::Until => kind != Kind::Often,
             TimeRole::Length => kind == Kind::Length,
         }
@@ -303,7 +304,9 @@ impl<'a> Sentence<'a> {
         match timing {
             TimeRole::Find => false,
             // What is said before or after an appointment need not be its end.
-            TimeRole::End => self.found[one].kind == Kind::Length || self.ends(one),
+            TimeRole::End => {
+                self.fits(timing, one) && (self.found[one].kind == Kind::Length || self.ends(one))
+            }
             _ => self.fits(timing, one),
         }
     }
@@ -315,6 +318,14 @@ impl<'a> Sentence<'a> {
             .split_whitespace()
             .next_back();
         before.is_some_and(is_until) || self.text(one).split_whitespace().next().is_some_and(is_until)
+    }
+
+    /// Whether it is so long before something: "remind me an hour ahead".
+    fn leads_up(&self, one: usize) -> bool {
+        let next = words(&self.said[self.found[one].place.end..]).next();
+        next.is_some_and(|next| {
+            ["ahead", "before", "beforehand", "earlier", "prior"].contains(&next.as_str())
+        })
     }
 
     fn every(&self, fits: impl Fn(&Mention) -> bool) -> Vec<usize> {
@@ -468,6 +479,12 @@ mod tests {
             "block two hours for the review tomorrow at nine",
             json!({"title": "review", "start": "tomorrow at nine"}),
             json!({"title": "review", "start": "tomorrow at nine", "end": "two hours"}),
+        );
+        check(
+            "calendar.create_event",
+            "parents' meeting on the 9th at 7 pm, and nudge me an hour ahead",
+            json!({"title": "parents' meeting", "start": "9th at 7 pm"}),
+            json!({"title": "parents' meeting", "start": "9th at 7 pm", "remind": "an hour"}),
         );
         // Where to look is not forced on anybody.
         check(

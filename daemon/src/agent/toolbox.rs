@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tools::{
     Entry, LoadPolicy,
     discover::{Index, Lens, Match, Tier, lift},
+    system::known,
 };
 
 use super::rules::{Asked, Phase, Rules};
@@ -314,6 +315,16 @@ impl Toolbox {
         names
             .map(|(argument, kind)| (*argument, self.asked.known.whole(*kind, words)))
             .collect()
+    }
+
+    /// What of these words names something of this kind.
+    pub fn named_in<'t>(&self, kind: known::Kind, words: &'t str) -> Option<&'t str> {
+        self.asked.known.within(kind, words)
+    }
+
+    /// Whether any of these words stands in a name of this kind.
+    pub fn touches(&self, kind: known::Kind, words: &str) -> bool {
+        self.asked.known.touches(kind, words)
     }
 
     /// The same for all tools, however little they fit.

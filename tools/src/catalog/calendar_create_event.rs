@@ -13,6 +13,7 @@ use crate::{
         calendar::{self, NewEvent, Person},
         contacts, heard,
         journal::{JournalError, Step},
+        known::Kind,
         plain, speech,
         store::StoreError,
         timers,
@@ -54,6 +55,7 @@ impl Tool for This {
     const NAME: &'static str = "calendar.create_event";
     const SUMMARY: &'static str = "Put a new event, meeting or appointment into the calendar";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("calendar", Kind::Calendar)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[
         ("start", TimeRole::At),
         ("end", TimeRole::End),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{calendar::Todo, lists, plain, speech, todos, vdir::Collection, which},
+    system::{calendar::Todo, known::Kind, lists, plain, speech, todos, vdir::Collection, which},
 };
 
 /// Takes things off lists.
@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "lists.remove";
     const SUMMARY: &'static str = "Take things off a list, because they are bought or not needed";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::List)];
     const EXAMPLES: &'static [&'static str] = &[
         "take milk off the shopping list",
         "remove eggs and bread from my grocery list",

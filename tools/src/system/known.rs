@@ -233,15 +233,24 @@ struct Word {
 impl Known {
     /// Reads the names. What cannot be read has none; the tool that is asked for it says why.
     pub fn read(ctx: &Ctx, usual: Arc<Usual>) -> Known {
-        let mut known = Known {
-            usual,
-            ..Known::default()
-        };
+        let mut known = Known::of([], usual);
         for kind in Kind::ALL {
             match kind.names(ctx) {
                 Ok(names) => names.iter().take(MOST).for_each(|name| known.add(kind, name)),
                 Err(error) => tracing::debug!(?kind, %error, "names could not be read"),
             }
+        }
+        known
+    }
+
+    /// These names.
+    pub fn of<'n>(names: impl IntoIterator<Item = (Kind, &'n str)>, usual: Arc<Usual>) -> Known {
+        let mut known = Known {
+            usual,
+            ..Known::default()
+        };
+        for (kind, name) in names {
+            known.add(kind, name);
         }
         known
     }
@@ -311,6 +320,43 @@ impl Known {
             true => Vec::new(),
             false => names,
         }
+    }
+
+    /// Whether a word of these stands in a name of this kind.
+    pub fn touches(&self, kind: Kind, text: &str) -> bool {
+        self.said_in(text).any(|(name, _)| name.kind == kind)
+    }
+
+    /// The stretch of these words that names something of this kind, at least half of it, without the words before and
+    /// after it that stand in no such name: "visitor badge" of "the visitor badge thing". Nothing where nothing is named.
+    pub fn within<'t>(&self, kind: Kind, text: &'t str) -> Option<&'t str> {
+        let stems: HashSet<String> = content(text).map(|word| self.normal.stem(&word)).collect();
+        let sounds: HashSet<String> = content(text).map(|word| self.normal.sound(&word)).collect();
+        let half = |name: &Name| {
+            let said = |word: &&Word| stems.contains(&*word.stem) || sounds.contains(&*word.sound);
+            name.words.iter().filter(said).count() * 2 >= name.words.len()
+        };
+        let named: Vec<&Name> = self
+            .said_in(text)
+            .map(|(name, _)| name)
+            .filter(|name| name.kind == kind && half(name))
+            .collect();
+        let belongs = |word: &str| {
+            content(word).any(|word| {
+                let (stem, sound) = (self.normal.stem(&word), self.normal.sound(&word));
+                let mut all = named.iter().flat_map(|name| &name.words);
+                all.any(|of_name| *of_name.stem == stem || *of_name.sound == sound)
+            })
+        };
+        let (mut at, mut places) = (0, Vec::new());
+        for word in text.split_inclusive(char::is_whitespace) {
+            let core = word.trim_matches(|c: char| !c.is_alphanumeric());
+            if let Some(start) = word.find(core).filter(|_| belongs(core)) {
+                places.push(at + start..at + start + core.len());
+            }
+            at += word.len();
+        }
+        text.get(places.first()?.start..places.last()?.end)
     }
 
     /// The names of which something was said, and how much that makes likelier.
@@ -395,12 +441,24 @@ mod tests {
     }
 
     fn known(names: &[(Kind, &str)]) -> Known {
-        let mut known = Known {
-            usual: usual(),
-            ..Known::default()
-        };
-        names.iter().for_each(|(kind, name)| known.add(*kind, name));
-        known
+        Known::of(names.iter().copied(), usual())
+    }
+
+    #[test]
+    fn words_around_a_name_go() {
+        let known = known(&[
+            (Kind::Event, "Lunch with Anna"),
+            (Kind::Reminder, "Hand in the visitor badge"),
+            (Kind::Reminder, "Return the library books"),
+        ]);
+        let check = |kind, text: &str, expect| assert_eq!(known.within(kind, text), expect, "{text}");
+        check(Kind::Event, "make my lunch with Anna", Some("lunch with Anna"));
+        check(Kind::Reminder, "the visitor badge thing", Some("visitor badge"));
+        check(Kind::Reminder, "Push library books.", Some("library books"));
+        check(Kind::Reminder, "visitor badge", Some("visitor badge"));
+        check(Kind::Event, "the visitor badge thing", None);
+        check(Kind::Event, "opera", None);
+        check(Kind::Event, "", None);
     }
 
     #[test]

@@ -1,0 +1,222 @@
+//! Names of what is there: an argument that points at one is brought back to it.
+//!
+//! A small model writes words around a name ("make my lunch with Anna"), says the same words twice ("title": what the event is
+//! called already), and fills an argument for a name with whatever stood near ("calendar": "school"). What is there and has a
+//! name is known without it.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use tools::{Entry, system::known::Kind};
+
+use super::{several, toolbox::Toolbox};
+
+/// What is said of anything.
+const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
+
+/// Puts the arguments of a call right that are names, from what was said.
+pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) {
+    let Some(given) = arguments.as_object_mut() else {
+        return;
+    };
+    let schema = entry.parameters();
+    let required = |name: &str| {
+        schema["required"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == name))
+    };
+    repeats(given, entry, &required);
+    if entry.named.is_empty() {
+        return;
+    }
+    let openers = several::openers(toolbox);
+    for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
+        let text = given.get(*name).and_then(Value::as_str).unwrap_or_default();
+        if whole.contains(&text) {
+            continue;
+        }
+        let means = match toolbox.named_in(*kind, text) {
+            Some(part) if is_around(part, text, &openers) => Some(part.to_owned()),
+            Some(_) => continue,
+            // Another name than the one that was written is no repair, but where none was written only one can be meant.
+            None if required(name) => match whole[..] {
+                [only] if text.is_empty() => Some(only.to_owned()),
+                _ => continue,
+            },
+            // A new calendar is not made by naming it, and "all" is an answer to most other questions.
+            None if !matches!(kind, Kind::Calendar | Kind::List)
+                || toolbox.touches(*kind, text)
+                || calls(said, text, name) =>
+            {
+                continue;
+            }
+            None => None,
+        };
+        match means {
+            Some(means) => given.insert((*name).to_owned(), means.into()),
+            None => given.shift_remove(*name),
+        };
+    }
+}
+
+/// Takes away what says once more what another argument says: what has to be there stays, then what is a name.
+fn repeats(given: &mut Map<String, Value>, entry: &Entry, required: &dyn Fn(&str) -> bool) {
+    let weight = |name: &str| match () {
+        () if required(name) => 2,
+        () if entry.named.iter().any(|(named, _)| *named == name) => 1,
+        () => 0,
+    };
+    let texts: Vec<(String, Vec<String>)> = given
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), words(value.as_str()?).collect())))
+        .filter(|(name, _)| !entry.times.iter().any(|(time, _)| time == name))
+        .collect();
+    for (name, said) in &texts {
+        let again = texts
+            .iter()
+            .any(|(other, also)| weight(other) > weight(name) && also == said);
+        if again {
+            given.shift_remove(name);
+        }
+    }
+}
+
+/// Whether what stands around a part of a text is no name: verbs that begin requests before it, and words for anything.
+fn is_around(part: &str, text: &str, openers: &HashSet<&str>) -> bool {
+    let Some((before, after)) = text.split_once(part) else {
+        return false;
+    };
+    let is_stop = |word: &str| tools::discover::words::is_stop_word(word);
+    words(before).all(|word| is_stop(&word) || openers.contains(word.as_str()))
+        && words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
+}
+
+/// Whether these words are called what the argument is: "the golf calendar", "the list of tools", "calendar called golf".
+fn calls(said: &str, text: &str, argument: &str) -> bool {
+    let (said, text): (Vec<String>, Vec<String>) = (words(said).collect(), words(text).collect());
+    let Some(at) = said
+        .windows(text.len().max(1))
+        .position(|run| run == text.as_slice())
+    else {
+        return false;
+    };
+    let near = said
+        .get(at + text.len())
+        .into_iter()
+        .chain(&said[at.saturating_sub(2)..at]);
+    near.into_iter().any(|word| word == argument)
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use tools::{discover::Index, system::known::Known};
+
+    use super::*;
+    use crate::agent::{rules::Asked, toolbox::Loading};
+
+    fn toolbox() -> Toolbox {
+        let index = Arc::new(Index::of(tools::ALL));
+        let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
+        let names = [
+            (Kind::Calendar, "Work"),
+            (Kind::Calendar, "Family"),
+            (Kind::Event, "Lunch with Anna"),
+            (Kind::Event, "Dentist"),
+            (Kind::Reminder, "Return the library books"),
+            (Kind::Reminder, "Call the plumber"),
+            (Kind::List, "camping"),
+            (Kind::List, "shopping"),
+            (Kind::Note, "Paint colours"),
+        ];
+        let asked = Asked {
+            known: Arc::new(Known::of(names, Arc::default())),
+            ..Asked::default()
+        };
+        toolbox.ask(asked, false);
+        toolbox
+    }
+
+    #[test]
+    fn a_name_is_what_is_there() {
+        let toolbox = toolbox();
+        let check = |tool: &str, said: &str, given: Value, expect: Value| {
+            let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
+            let mut settled = given.clone();
+            settle(&mut settled, entry, &toolbox, said);
+            assert_eq!(settled, expect, "{said:?} {given}");
+        };
+        check(
+            "calendar.update_event",
+            "make my lunch with Anna last until three",
+            json!({"event": "make my lunch with Anna", "title": "make my lunch with Anna", "end": "three"}),
+            json!({"event": "lunch with Anna", "end": "three"}),
+        );
+        check(
+            "reminders.update",
+            "move the library books thing to Monday",
+            json!({"title": "move the library books thing", "due": "Monday"}),
+            json!({"title": "library books", "due": "Monday"}),
+        );
+        // Another one than what is there stays another one.
+        check(
+            "calendar.delete_event",
+            "cancel Tom's lunch with Anna Smith",
+            json!({"event": "Tom's lunch with Anna Smith"}),
+            json!({"event": "Tom's lunch with Anna Smith"}),
+        );
+        check(
+            "calendar.delete_event",
+            "cancel the opera",
+            json!({"event": "opera"}),
+            json!({"event": "opera"}),
+        );
+        // Nobody makes a calendar by naming it, but one that is not there is asked about.
+        check(
+            "calendar.create_event",
+            "meeting at the school on the 9th",
+            json!({"title": "meeting", "start": "9th", "location": "school", "calendar": "school"}),
+            json!({"title": "meeting", "start": "9th"}),
+        );
+        check(
+            "calendar.create_event",
+            "put golf in my work calendar",
+            json!({"title": "golf", "start": "9th", "calendar": "work"}),
+            json!({"title": "golf", "start": "9th", "calendar": "work"}),
+        );
+        check(
+            "calendar.create_event",
+            "put it in my golf calendar",
+            json!({"title": "it", "start": "9th", "calendar": "golf"}),
+            json!({"title": "it", "start": "9th", "calendar": "golf"}),
+        );
+        check(
+            "lists.show",
+            "did I write butter down for the supermarket",
+            json!({"list": "supermarket"}),
+            json!({}),
+        );
+        check(
+            "lists.show",
+            "what is on the garden list",
+            json!({"list": "garden"}),
+            json!({"list": "garden"}),
+        );
+        // Where nothing was written, what was said is meant.
+        check(
+            "notes.delete",
+            "erase my paint colours",
+            json!({}),
+            json!({"note": "Paint colours"}),
+        );
+        check("calendar.create_event", "golf", json!(["golf"]), json!(["golf"]));
+    }
+}
