@@ -49,6 +49,10 @@ const MAX_RESULT: usize = 1_600;
 /// How well words that go on from others must fit a tool whose schema is there for no other schema to be loaded.
 const SURE_AGAIN: f32 = 0.7;
 
+/// What share of the usual score is enough to look at something of which the person said the name: such a request is hardly
+/// about nothing that is here, and looking changes nothing.
+const ABOUT_SOMETHING: f32 = 0.5;
+
 /// The agent of one conversation.
 #[derive(Clone)]
 pub struct Agent {
@@ -392,9 +396,13 @@ impl Agent {
                 (fit, scores)
             }
         };
-        let sure = scores
-            .first()
-            .is_some_and(|(_, best)| *best >= self.settings.act_score);
+        let sure = scores.first().is_some_and(|(tool, best)| {
+            let enough = match self.settings.act_score {
+                most if most < 1.0 && self.toolbox.is_about(tool, &text) => most * ABOUT_SOMETHING,
+                most => most,
+            };
+            *best >= enough
+        });
         if !sure && earlier.is_none() && self.asks_back() {
             let best = fit.into_iter().next();
             self.open(text.clone(), context, discovered);

@@ -9,6 +9,7 @@ pub mod stt;
 pub mod engine;
 pub mod server;
 pub mod ghosts;
+pub mod jump;
 pub mod machine;
 #[cfg(any(feature = "llm", feature = "stt"))]
 pub mod nativelog;

@@ -9,7 +9,7 @@ use prompts::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
-    Entry, LoadPolicy,
+    Effect, Entry, LoadPolicy,
     discover::{Index, Lens, Match, Tier, lift},
     system::known,
 };
@@ -307,6 +307,18 @@ impl Toolbox {
         let mut hits = self.raw(words, !lifts.is_empty());
         lift(&mut hits, &lifts);
         hits
+    }
+
+    /// Whether these words name something of the person's own that this tool looks at and does not change.
+    pub fn is_about(&self, name: &str, words: &str) -> bool {
+        let reads = self.find(name).is_some_and(|entry| entry.effect == Effect::Read);
+        reads
+            && self
+                .asked
+                .known
+                .lifts(words)
+                .keys()
+                .any(|tools| name.starts_with(tools))
     }
 
     /// What arguments of this tool can only be, because these words hold the name of it.

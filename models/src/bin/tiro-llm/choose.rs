@@ -71,6 +71,17 @@ impl Chooser {
         grammar.try_accept(token).map_err(|_| nothing_left())?;
         Ok(token)
     }
+
+    /// A token was written without being chosen.
+    ///
+    /// # Errors
+    /// `Refused` when the grammar does not allow it.
+    pub(crate) fn accept(&mut self, token: LlamaToken) -> Result<(), EngineError> {
+        match &mut self.grammar {
+            Some(grammar) => grammar.try_accept(token).map_err(|_| nothing_left()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The log-probability of each of these tokens, by the softmax of all logits.

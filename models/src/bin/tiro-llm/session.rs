@@ -10,6 +10,7 @@ use llama_cpp_2::{
 };
 use models::{
     EngineError,
+    jump::{self, Jump},
     llm::{End, Generate, Generated, ModelInfo, Opening, Piece, Usage},
     machine, openings,
     protocol::{LlmAnswer, LlmLoad, LlmReport},
@@ -44,12 +45,15 @@ pub(crate) struct Session<'m> {
     prefix: Option<(Vec<LlamaToken>, SeqState)>,
 }
 
-/// The prompt and the opening are evaluated.
+/// The prompt and the beginning of the answer are evaluated.
 struct Begun<'r> {
-    /// What the answer begins with.
+    /// What the answer begins with: the opening.
     text: &'r str,
-    /// Of what follows.
+    /// Of what follows the opening.
     grammar: Option<&'r str>,
+    /// What the grammar makes of it, and what it forces right after the opening.
+    jump: Option<Jump>,
+    forced: Vec<LlamaToken>,
     /// Tokens of the prompt that were there already.
     cached: usize,
 }
@@ -153,6 +157,7 @@ impl<'m> Session<'m> {
         let start = Instant::now();
         let begun = self.begin(&prompt, request, cancelled)?;
         let mut chooser = Chooser::new(&self.weights.model, begun.grammar, request)?;
+        let mut jump = begun.jump;
         let mut usage = Usage {
             prompt: number(prompt.len()),
             cached: number(begun.cached),
@@ -162,13 +167,33 @@ impl<'m> Session<'m> {
         };
         let start = Instant::now();
         let mut stream = Stream::new(&request.stop);
-        let mut text = begun.text.to_owned();
-        if !text.is_empty() {
-            on_text(text.clone());
+        let mut text = String::new();
+        let mut tell = |part: String| {
+            if !part.is_empty() {
+                text.push_str(&part);
+                on_text(part);
+            }
+        };
+        tell(begun.text.to_owned());
+        for token in begun.forced {
+            chooser.accept(token)?;
+            tell(stream.push(&self.tokens.bytes(token)));
         }
         let end = loop {
             if cancelled() {
                 break End::Cancelled;
+            }
+            if stream.stopped() {
+                break End::Stop;
+            }
+            let forced = jump.as_ref().map(Jump::forced).unwrap_or_default();
+            if forced.ends {
+                // Nothing is left to choose, so the model need not see it before the next turn does.
+                tell(stream.push(forced.text.as_bytes()));
+                break match stream.stopped() {
+                    true => End::Stop,
+                    false => End::Turn,
+                };
             }
             if usage.generated >= request.max_tokens || self.held.len() >= self.weights.context as usize {
                 break End::Length;
@@ -177,26 +202,39 @@ impl<'m> Session<'m> {
             if self.tokens.ends(token) {
                 break End::Turn;
             }
-            usage.generated += 1;
-            let part = stream.push(&self.tokens.bytes(token));
-            if !part.is_empty() {
-                text.push_str(&part);
-                on_text(part);
+            let written = self.go_on(token, &mut chooser, jump.as_mut())?;
+            for token in &written {
+                tell(stream.push(&self.tokens.bytes(*token)));
+                if stream.stopped() {
+                    break;
+                }
             }
-            if stream.stopped() {
-                break End::Stop;
-            }
-            if usage.generated < request.max_tokens {
-                self.decode(&[token], true)?;
+            usage.generated += number(written.len());
+            if usage.generated < request.max_tokens && !stream.stopped() {
+                self.decode(&written, true)?;
             }
         };
-        let rest = stream.finish();
-        if !rest.is_empty() {
-            text.push_str(&rest);
-            on_text(rest);
-        }
+        tell(stream.finish());
         usage.decode_ms = millis(start);
         Ok(Generated { text, end, usage })
+    }
+
+    /// A token that was chosen, and what the grammar forces behind it.
+    fn go_on(
+        &self,
+        token: LlamaToken,
+        chooser: &mut Chooser,
+        jump: Option<&mut Jump>,
+    ) -> Result<Vec<LlamaToken>, EngineError> {
+        let mut written = vec![token];
+        if let Some(jump) = jump {
+            jump.take(&self.tokens.bytes(token));
+            for forced in forced(&self.tokens, jump) {
+                chooser.accept(forced)?;
+                written.push(forced);
+            }
+        }
+        Ok(written)
     }
 
     /// Evaluates the prompt and, where there are openings, the one that the answer takes.
@@ -235,13 +273,18 @@ impl<'m> Session<'m> {
                 "One opening begins another, so they cannot be told apart.".into(),
             ));
         }
-        go_to(self, opening.map_or(&[], |(_, path)| path))?;
         let (text, grammar) = opening.map_or(("", &request.grammar), |(opening, _)| {
             (opening.text.as_str(), &opening.grammar)
         });
+        let mut jump = grammar.as_deref().and_then(Jump::new);
+        let forced = jump.as_mut().map(|jump| forced(&self.tokens, jump)).unwrap_or_default();
+        let path = opening.map_or(&[][..], |(_, path)| path);
+        go_to(self, &[path, &forced].concat())?;
         Ok(Begun {
             text,
             grammar: grammar.as_deref(),
+            jump,
+            forced,
             cached: cached.unwrap_or_default(),
         })
     }
@@ -391,6 +434,23 @@ impl<'m> Session<'m> {
         }
         Ok(())
     }
+}
+
+/// The tokens of what a grammar forces now, unless that is the end.
+fn forced(tokens: &Tokens<'_>, jump: &mut Jump) -> Vec<LlamaToken> {
+    let forced = jump.forced();
+    let whole = match forced.ends {
+        true => "",
+        false => jump::whole(&forced.text),
+    };
+    if whole.is_empty() {
+        return Vec::new();
+    }
+    jump.take(whole.as_bytes());
+    tokens.of(&Piece {
+        text: whole.to_owned(),
+        special: false,
+    })
 }
 
 fn number(count: usize) -> u32 {
