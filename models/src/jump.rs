@@ -209,10 +209,16 @@ impl Jump {
     }
 }
 
-/// What of a forced text is evaluated ahead: up to where the model would begin a new token by itself. It writes a blank in one
-/// token with what follows, and a word that may go on in one token as a whole.
+/// What of a forced text is evaluated ahead: up to where the model would begin a new token by itself, because one that begins
+/// in the middle of what it knows chooses differently. Seen: after ` {` models close the braces, where they would have
+/// written ` {"` in one token. New tokens begin behind a colon, and behind a quote that opens a text; a quote that closes
+/// one is written together with what follows it.
 pub fn whole(forced: &str) -> &str {
-    forced.trim_end_matches(|c: char| c.is_alphanumeric() || c.is_whitespace())
+    let begins = ["\":", " \"", "{\"", "[\""].iter().filter_map(|end| {
+        let at = forced.rfind(end)?;
+        Some(at + end.len())
+    });
+    &forced[..begins.max().unwrap_or_default()]
 }
 
 /// Reads GBNF, one rule a line as Tiro writes it.
@@ -518,13 +524,19 @@ natural ::= "0" | [1-9] [0-9]{0,3}
     }
 
     #[test]
-    fn words_and_blanks_that_may_go_on_are_left_to_the_model() {
+    fn what_a_token_may_join_is_left_to_the_model() {
         for (forced, ahead) in [
             (" {\"title\": \"", " {\"title\": \""),
+            (" {", ""),
+            (" {\"items\": [", " {\"items\":"),
+            (" {\"items\": [\"", " {\"items\": [\""),
             ("nd\": ", "nd\":"),
+            (", \"start\": \"", ", \"start\": \""),
             ("p", ""),
-            ("own\"", "own\""),
-            ("\"shop", "\""),
+            ("own\"", ""),
+            ("own\", \"", "own\", \""),
+            ("\"shop", ""),
+            ("", ""),
         ] {
             assert_eq!(whole(forced), ahead, "{forced:?}");
         }

@@ -25,19 +25,23 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
             .as_array()
             .is_some_and(|all| all.iter().any(|one| one == name))
     };
-    repeats(given, entry, &required);
-    if entry.named.is_empty() {
-        return;
-    }
-    let openers = several::openers(toolbox);
+    let openers = match entry.named {
+        [] => HashSet::new(),
+        _ => several::openers(toolbox),
+    };
+    let name_in = |kind: Kind, text: &str| {
+        let part = toolbox.named_in(kind, text)?;
+        is_around(part, text, &openers).then(|| part.to_owned())
+    };
+    repeats(given, entry, &required, &name_in);
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
         let text = given.get(*name).and_then(Value::as_str).unwrap_or_default();
         if whole.contains(&text) {
             continue;
         }
-        let means = match toolbox.named_in(*kind, text) {
-            Some(part) if is_around(part, text, &openers) => Some(part.to_owned()),
-            Some(_) => continue,
+        let means = match name_in(*kind, text) {
+            Some(part) => Some(part),
+            None if toolbox.named_in(*kind, text).is_some() => continue,
             // Another name than the one that was written is no repair, but where none was written only one can be meant.
             None if required(name) => match whole[..] {
                 [only] if text.is_empty() => Some(only.to_owned()),
@@ -59,25 +63,38 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     }
 }
 
-/// Takes away what says once more what another argument says: what has to be there stays, then what is a name.
-fn repeats(given: &mut Map<String, Value>, entry: &Entry, required: &dyn Fn(&str) -> bool) {
+/// Takes away what says once more what another argument says: what has to be there stays, then what is a name. Where it has
+/// to be a name and is none, the words may as well be meant for the other one.
+fn repeats(
+    given: &mut Map<String, Value>,
+    entry: &Entry,
+    required: &dyn Fn(&str) -> bool,
+    name_in: &dyn Fn(Kind, &str) -> Option<String>,
+) {
     let weight = |name: &str| match () {
         () if required(name) => 2,
         () if entry.named.iter().any(|(named, _)| *named == name) => 1,
         () => 0,
+    };
+    let stands = |name: &str| match entry.named.iter().find(|(named, _)| *named == name) {
+        Some((_, kind)) if required(name) => {
+            let text = given.get(name).and_then(Value::as_str).unwrap_or_default();
+            name_in(*kind, text).is_some()
+        }
+        _ => true,
     };
     let texts: Vec<(String, Vec<String>)> = given
         .iter()
         .filter_map(|(name, value)| Some((name.clone(), words(value.as_str()?).collect())))
         .filter(|(name, _)| !entry.times.iter().any(|(time, _)| time == name))
         .collect();
-    for (name, said) in &texts {
-        let again = texts
-            .iter()
-            .any(|(other, also)| weight(other) > weight(name) && also == said);
-        if again {
-            given.shift_remove(name);
-        }
+    let again = |(name, said): &&(String, Vec<String>)| {
+        let mut others = texts.iter();
+        others.any(|(other, also)| weight(other) > weight(name) && also == said && stands(other))
+    };
+    let gone: Vec<String> = texts.iter().filter(again).map(|(name, _)| name.clone()).collect();
+    for name in gone {
+        given.shift_remove(&name);
     }
 }
 
@@ -146,6 +163,20 @@ mod tests {
     }
 
     #[test]
+    fn who_names_something_wants_to_see_it() {
+        let toolbox = toolbox();
+        for (tool, said, about) in [
+            ("notes.read", "which paint colours were those", true),
+            ("notes.delete", "which paint colours were those", false),
+            ("files.read", "which paint colours were those", false),
+            ("notes.read", "which birds can talk", false),
+            ("calendar.query", "how long is the lunch with Anna", true),
+        ] {
+            assert_eq!(toolbox.is_about(tool, said), about, "{tool}: {said}");
+        }
+    }
+
+    #[test]
     fn a_name_is_what_is_there() {
         let toolbox = toolbox();
         let check = |tool: &str, said: &str, given: Value, expect: Value| {
@@ -165,6 +196,13 @@ mod tests {
             "move the library books thing to Monday",
             json!({"title": "move the library books thing", "due": "Monday"}),
             json!({"title": "library books", "due": "Monday"}),
+        );
+        // What it shall be called was written twice.
+        check(
+            "reminders.update",
+            "the plumber reminder should say call the roofer",
+            json!({"title": "call the roofer", "new_title": "call the roofer"}),
+            json!({"title": "call the roofer", "new_title": "call the roofer"}),
         );
         // Another one than what is there stays another one.
         check(

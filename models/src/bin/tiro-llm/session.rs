@@ -277,7 +277,10 @@ impl<'m> Session<'m> {
             (opening.text.as_str(), &opening.grammar)
         });
         let mut jump = grammar.as_deref().and_then(Jump::new);
-        let forced = jump.as_mut().map(|jump| forced(&self.tokens, jump)).unwrap_or_default();
+        let forced = jump
+            .as_mut()
+            .map(|jump| forced(&self.tokens, jump))
+            .unwrap_or_default();
         let path = opening.map_or(&[][..], |(_, path)| path);
         go_to(self, &[path, &forced].concat())?;
         Ok(Begun {
