@@ -299,6 +299,102 @@ mod tests {
         }
     }
 
+    /// A block of the README that holds these words.
+    fn shown(language: &str, words: &str) -> String {
+        let readme = include_str!("../../README.md");
+        let begins = format!("```{language}\n");
+        let blocks = readme.split(&begins).skip(1);
+        let mut blocks = blocks.filter_map(|rest| rest.split_once("```").map(|(block, _)| block));
+        blocks.find(|block| block.contains(words)).unwrap().to_owned()
+    }
+
+    /// A provider of tokens (RFC 6749, section 6): answers each request with the next of these, and gives back what it was asked.
+    fn provider(
+        answers: Vec<(&'static str, &'static str)>,
+    ) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/token", listener.local_addr().unwrap());
+        let asked = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for (status, body) in answers {
+                let (mut client, _) = listener.accept().unwrap();
+                let patience = Some(std::time::Duration::from_secs(20));
+                client.set_read_timeout(patience).unwrap();
+                let (mut request, mut block) = (String::new(), [0; 4096]);
+                while !request.contains("refresh_token=") {
+                    let read = client.read(&mut block).unwrap();
+                    assert!(read > 0, "{request}");
+                    request.push_str(&String::from_utf8_lossy(&block[..read]));
+                }
+                let length = body.len();
+                let head =
+                    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+                client.write_all((head + body).as_bytes()).unwrap();
+                asked.push(request);
+            }
+            asked
+        });
+        (url, asked)
+    }
+
+    /// The README's own script and files, with real curl, between a real provider's form of answer and the account.
+    #[tokio::test]
+    async fn the_token_command_of_the_readme_prints_a_token() {
+        if std::process::Command::new("curl")
+            .arg("--version")
+            .output()
+            .is_err()
+        {
+            assert!(std::env::var_os("TIRO_REQUIRE_REAL").is_none(), "curl is missing");
+            eprintln!("SKIPPED: curl is missing");
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().to_str().unwrap();
+        let (url, asked) = provider(vec![
+            (
+                "200 OK",
+                "{\"token_type\":\"Bearer\",\"access_token\":\"ya29.one\",\"expires_in\":3599}",
+            ),
+            (
+                "200 OK",
+                "{\n  \"access_token\": \"ya29.two\",\n  \"expires_in\": 3599\n}\n",
+            ),
+            ("400 Bad Request", "{\"error\": \"invalid_grant\"}"),
+        ]);
+        let here = |text: String| text.replace("/home/ada/.config/tiro", folder);
+        let script = here(shown("sh", "access_token")).replace("https://oauth2.example.org/token", &url);
+        assert!(script.contains(&url));
+        std::fs::write(home.path().join("token.sh"), script).unwrap();
+        std::fs::write(home.path().join("token.curl"), shown("text", "refresh_token")).unwrap();
+        let config: Config = toml::from_str(&here(shown("toml", "token_command"))).unwrap();
+        let account = &accounts(&config).unwrap()[0];
+        for token in ["ya29.one", "ya29.two"] {
+            let access = access(account, account.imap.as_str(), Protocol::Imap)
+                .await
+                .unwrap();
+            assert!(matches!(access.login.secret, post::Secret::Token(got) if got == token));
+        }
+        let error = format!(
+            "{:#}",
+            access(account, account.imap.as_str(), Protocol::Imap)
+                .await
+                .err()
+                .unwrap()
+        );
+        assert!(
+            error.contains("The token_command of the account work did not work"),
+            "{error}"
+        );
+        for request in asked.join().unwrap() {
+            assert!(
+                request.ends_with("grant_type=refresh_token&client_id=tiro&refresh_token=1%2F%2F0example"),
+                "{request}"
+            );
+        }
+    }
+
     #[tokio::test]
     async fn what_cannot_begin_says_why() {
         let home = tempfile::tempdir().unwrap();

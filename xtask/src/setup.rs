@@ -394,6 +394,13 @@ static NEEDS: &[Need] = &[
         how: packages(&["dovecot-imapd"], &["dovecot"], &["dovecot"], &[]),
     },
     Need {
+        name: "curl",
+        why: "is what the README's token_command runs; a test has it fetch a token",
+        used: Use::Test,
+        present: || works("curl", &["--version"]),
+        how: packages(&["curl"], &["curl"], &["curl"], &["curl"]),
+    },
+    Need {
         name: "Xfce's bar",
         why: "is a real desktop's bar, on which a test presses the status icon",
         used: Use::Test,

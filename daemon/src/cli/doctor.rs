@@ -566,7 +566,8 @@ fn privacy(config: &Config) -> Section {
     if far::is_chosen(config) {
         model_server::privacy(&mut section, config);
     }
-    let servers = speech_server::privacy(&mut section, config) || far::is_chosen(config);
+    let accounts = accounts::privacy(&mut section, config);
+    let servers = speech_server::privacy(&mut section, config) || far::is_chosen(config) || accounts;
     let weather = config.reach().weather;
     match weather.enabled {
         false if servers => section.ok(

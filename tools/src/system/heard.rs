@@ -3,6 +3,11 @@
 mod diminutives;
 pub mod search;
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
 use rphonetic::DoubleMetaphone;
 
 use crate::discover::words;
@@ -11,33 +16,38 @@ use crate::discover::words;
 pub const HEARD: f64 = 0.85;
 /// Names whose likeness differs by less than this are equally likely: ask, do not guess.
 pub const TOO_CLOSE: f64 = 0.03;
+/// How alike the letters of two words must be for their sound to count.
+const SOUND: f64 = 0.55;
 /// What a word is worth that means the same name: Bob for Robert.
 const SHORT_FORM: f64 = 0.95;
 
 /// A name with what is compared of it worked out, for stores that compare one heard name with thousands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
-    words: Vec<Word>,
+    words: Vec<Arc<Word>>,
     joined: Word,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 struct Word {
     text: Box<str>,
-    /// Both codes of double metaphone; empty for what has no English sound.
-    sounds: [Box<str>; 2],
+    /// Both codes of double metaphone; empty for what has no English sound. Most words are never compared by it.
+    sounds: OnceLock<[Box<str>; 2]>,
     /// Which letters are in it, a bit each; what is no plain letter shares the last bit.
     letters: u32,
+}
+
+impl PartialEq for Word {
+    fn eq(&self, other: &Word) -> bool {
+        // The rest follows from it.
+        self.text == other.text
+    }
 }
 
 impl Name {
     /// Works out words and sounds.
     pub fn new(name: &str) -> Name {
-        let words = words::split(name);
-        Name {
-            joined: Word::new(&words.concat()),
-            words: words.iter().map(|w| Word::new(w)).collect(),
-        }
+        Names::default().name(name)
     }
 
     /// Its words, lower-cased.
@@ -46,14 +56,38 @@ impl Name {
     }
 }
 
+/// Names that are compared once, of which many share words: the files of a folder. Each word is worked out once.
+#[derive(Default)]
+pub struct Names(HashMap<String, Arc<Word>>);
+
+impl Names {
+    /// One more of them.
+    pub fn name(&mut self, name: &str) -> Name {
+        let words = words::split(name);
+        let joined = Word::new(&words.concat());
+        let known = |word: String| {
+            let word = self.0.entry(word);
+            Arc::clone(word.or_insert_with_key(|word| Arc::new(Word::new(word))))
+        };
+        Name {
+            joined,
+            words: words.into_iter().map(known).collect(),
+        }
+    }
+}
+
 impl Word {
+    fn sounds(&self) -> &[Box<str>; 2] {
+        self.sounds.get_or_init(|| sounds(&self.text))
+    }
+
     fn new(text: &str) -> Word {
         let letters = text.bytes().map(|b| match b {
             b'a'..=b'z' => 1u32 << (b - b'a'),
             _ => 1 << 31,
         });
         Word {
-            sounds: sounds(text),
+            sounds: OnceLock::new(),
             letters: letters.fold(0, |all, letter| all | letter),
             text: text.into(),
         }
@@ -84,6 +118,15 @@ impl Ear {
         if words.is_empty() {
             words = all;
         }
+        Ear::of(&words)
+    }
+
+    /// The same with every word, for names that are given with articles and the like: "what i owe".
+    pub fn to_the_word(heard: &str) -> Ear {
+        Ear::of(&words::split(heard))
+    }
+
+    fn of(words: &[String]) -> Ear {
         Ear {
             joined: Word::new(&words.concat()),
             also: vec![Vec::new(); words.len()],
@@ -150,16 +193,20 @@ fn alike(heard: &Word, name: &Word) -> f64 {
     if heard.text == name.text {
         return 1.0;
     }
+    // Comparing sounds and letters is what costs, and most names of a large book share too few letters.
+    let most = at_most(heard, name);
+    if most < SOUND {
+        return 0.0;
+    }
     let sound = heard
-        .sounds
+        .sounds()
         .iter()
-        .any(|s| !s.is_empty() && name.sounds.contains(s));
-    // Comparing letters is what costs, and most names of a large book share too few.
-    if !sound && at_most(heard, name) < 0.8 {
+        .any(|s| !s.is_empty() && name.sounds().contains(s));
+    if !sound && most < 0.8 {
         return 0.0;
     }
     let letters = strsim::jaro_winkler(&heard.text, &name.text);
-    let sound = sound && letters >= 0.55;
+    let sound = sound && letters >= SOUND;
     // A long beginning is how people shorten names: "chris" for "Christopher".
     let shortened = heard.text.len() >= 3 && name.text.starts_with(&*heard.text);
     match (sound, shortened) {

@@ -7,6 +7,9 @@
 pub mod outbox;
 mod folders;
 mod text;
+mod uuencode;
+mod charset;
+mod mend;
 mod message;
 mod index;
 mod choose;

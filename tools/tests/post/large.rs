@@ -15,14 +15,14 @@ use tools::{
     Ctx, Dirs, MailAccount, discover,
     system::{
         mail::{Depth, Index, Query, outbox::State},
-        post::{Protocol, Reading, sync},
+        post::{Reading, sync},
     },
 };
 
 use crate::{
     Home, LONG, message, run, sender,
-    servers::{Dovecot, Line, Smtpd, access},
-    smtp,
+    servers::{Dovecot, Line, Smtpd},
+    smtp, through, until,
 };
 
 const MAILS: usize = 5_000;
@@ -116,6 +116,15 @@ fn a_mailbox_of_five_thousand_is_mirrored_indexed_and_searched_in_good_time() {
             time
         })
         .collect();
+    // A word that is nowhere is compared with all that there are.
+    let mut misheard: Vec<Duration> = (0..5)
+        .map(|_| {
+            let (time, count) = search("wallruss 4711");
+            assert_eq!(count, 1);
+            time
+        })
+        .collect();
+    misheard.sort();
     // One more comes through the server, and is asked for at once.
     let mut fresh: Vec<Duration> = (0..5)
         .map(|n| {
@@ -133,12 +142,13 @@ fn a_mailbox_of_five_thousand_is_mirrored_indexed_and_searched_in_good_time() {
     warm.sort();
     fresh.sort();
     println!(
-        "indexed in {indexed:?}; searched in {:?} (at most {:?}), right after a new one in {:?} (at most {:?})",
-        warm[10], warm[20], fresh[2], fresh[4]
+        "indexed in {indexed:?}; searched in {:?} (at most {:?}), right after a new one in {:?} (at most {:?}), a misheard \
+         word in {:?} (at most {:?})",
+        warm[10], warm[20], fresh[2], fresh[4], misheard[2], misheard[4]
     );
     // The benchmark has the target, 50 ms, for a program that is built to be fast.
     let bound = Duration::from_millis(500);
-    assert!(warm[10] < bound && fresh[2] < bound);
+    assert!(warm[10] < bound && fresh[2] < bound && misheard[2] < bound);
 
     // Only the newest are wanted: the others stay on both sides.
     let few = Reading {
@@ -251,7 +261,7 @@ fn a_server_that_dies_while_it_sends_the_mailbox_costs_time_and_no_mail() {
     }
     let home = Home::new();
     let line = Line::to(server.tls);
-    let through = access(&format!("imaps://localhost:{}", line.port), Protocol::Imap);
+    let through = through(&line);
     // The line is slow enough for the server to be in the middle when it dies.
     line.pace.store(1_000, Ordering::SeqCst);
     let begun = line.down.clone();
@@ -259,11 +269,9 @@ fn a_server_that_dies_while_it_sends_the_mailbox_costs_time_and_no_mail() {
     let account = home.account(through.clone());
     let state = home.state();
     let syncing = std::thread::spawn(move || run(sync(&account, &state, &[], &|| Ok(()))));
-    let waited = Instant::now();
-    while u64::MAX - begun.load(Ordering::SeqCst) < 300_000 {
-        assert!(waited.elapsed() < LONG, "nothing comes");
-        std::thread::sleep(Duration::from_micros(200));
-    }
+    until("something comes", || {
+        u64::MAX - begun.load(Ordering::SeqCst) >= 300_000
+    });
     server.kill();
     let report = syncing.join().unwrap();
     let whole = home.subjects("").len();
@@ -298,11 +306,9 @@ fn a_server_that_dies_while_it_is_given_a_mail_leaves_it_in_the_outbox() {
     let through = sender(smtp("smtp", line.port));
     std::thread::scope(|scope| {
         let delivering = scope.spawn(|| home.deliver(&through));
-        let waited = Instant::now();
-        while u64::MAX - sent.load(Ordering::SeqCst) < 200_000 {
-            assert!(waited.elapsed() < LONG, "nothing is sent");
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        until("something is sent", || {
+            u64::MAX - sent.load(Ordering::SeqCst) >= 200_000
+        });
         server.kill();
         assert_eq!(
             delivering.join().unwrap(),

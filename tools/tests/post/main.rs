@@ -14,16 +14,24 @@ mod tokens;
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::BoxFuture;
-use servers::{Dovecot, access};
+use servers::{Dovecot, Line, access};
 use tools::{
     Journal, Retention,
     system::{
         mail::outbox::{Outbox, OutboxError, Outgoing, State, Ticket},
-        post::{Access, Deliver, Delivery, Handing, Protocol, Reading, Report, Sending, Smtp, drain, sync},
+        post::{
+            Access, Deliver, Delivery, Handing, PostError, Protocol, Reading, Report, Sending, Smtp, drain,
+            sync, wait_for_news,
+        },
     },
 };
 
@@ -155,6 +163,52 @@ fn sender(access: Access) -> Sender {
 
 fn smtp(scheme: &str, port: u16) -> Access {
     access(&format!("{scheme}://localhost:{port}"), Protocol::Smtp)
+}
+
+/// The mailbox at the other end of a line.
+fn through(line: &Line) -> Access {
+    access(&format!("imaps://localhost:{}", line.port), Protocol::Imap)
+}
+
+/// Waits for what has to come.
+#[track_caller]
+fn until(what: &str, has_come: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !has_come() {
+        assert!(begun.elapsed() < LONG, "it never was that {what}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Somebody who waits for a mailbox to say that something came.
+struct News {
+    count: Arc<AtomicUsize>,
+    waiting: JoinHandle<Result<(), PostError>>,
+}
+
+impl News {
+    fn of(access: Access) -> News {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let waiting = std::thread::spawn(move || {
+            run(wait_for_news(&access, &|| {
+                _ = counted.fetch_add(1, Ordering::SeqCst)
+            }))
+        });
+        News { count, waiting }
+    }
+
+    #[track_caller]
+    fn until(&self, count: usize) {
+        until("something was said", || {
+            self.count.load(Ordering::SeqCst) >= count
+        });
+    }
+
+    /// Why there will be no more.
+    fn ended(self) -> PostError {
+        self.waiting.join().unwrap().unwrap_err()
+    }
 }
 
 fn message(subject: &str, body: &str) -> String {

@@ -2,27 +2,20 @@
 
 use std::{
     fs,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use tools::system::{
     mail::outbox::State,
-    post::{Access, Protocol, Report, Secret, Server, Stop, sync, wait_for_news},
+    post::{Access, Protocol, Report, Secret, Server, Stop, sync},
 };
 
 use crate::{
-    Home, LONG, message, run, sender,
+    Home, News, message, run, sender,
     servers::{Dovecot, Line, Smtpd, access},
-    smtp, there,
+    smtp, there, through,
 };
 
-/// The line is cut after every so many bytes, in both directions: each mail arrives once, or waits and says so.
-/// Where the victim lives: the port of its server, a blank, its folder.
-/// The victim of the next test: without the variable it has nothing to do.
 #[test]
 fn a_mailbox_is_mirrored_both_ways() {
     let Some(server) = Dovecot::start("localhost.pem") else {
@@ -391,7 +384,7 @@ fn a_line_that_is_cut_costs_time_and_no_mail() {
     }
     let home = Home::new();
     let line = Line::to(server.tls);
-    let access = access(&format!("imaps://localhost:{}", line.port), Protocol::Imap);
+    let access = through(&line);
     for cut in [0, 500, 3000, 5000, 50_000, 200_000] {
         line.down.store(cut, Ordering::SeqCst);
         let report = home.sync(access.clone());
@@ -412,27 +405,12 @@ fn the_inbox_says_when_something_comes() {
     let Some(mut server) = Dovecot::start("localhost.pem") else {
         return;
     };
-    let access = server.tls_access();
-    let news = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&news);
-    let waiting = std::thread::spawn(move || {
-        run(wait_for_news(&access, &|| {
-            _ = counted.fetch_add(1, Ordering::SeqCst)
-        }))
-    });
-    let until = |count: usize| {
-        let begun = std::time::Instant::now();
-        while news.load(Ordering::SeqCst) < count {
-            assert!(begun.elapsed() < LONG, "nothing was said");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    until(1);
+    let news = News::of(server.tls_access());
+    news.until(1);
     for n in 0..2 {
         server.add("INBOX", "", &message(&format!("m{n}"), "x"));
-        until(2 + n);
+        news.until(2 + n);
     }
     server.down();
-    let ended = waiting.join().unwrap();
-    assert!(ended.unwrap_err().is_offline());
+    assert!(news.ended().is_offline());
 }

@@ -13,11 +13,11 @@ use std::{
 
 use tools::system::{
     mail::outbox::State,
-    post::{Access, Secret, wait_for_news},
+    post::{Access, Secret},
 };
 
 use crate::{
-    Home, LONG, message, run, sender,
+    Home, News, message, sender,
     servers::{Dovecot, Smtpd, USER},
     smtp,
 };
@@ -145,28 +145,14 @@ fn the_inbox_says_when_something_comes_to_who_has_a_token() {
     let Some(mut server) = Dovecot::start_with("localhost.pem", "oauthbearer", Some(issuer.port)) else {
         return;
     };
-    let access = with(server.tls_access(), "a.token");
-    let news = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&news);
-    let waiting = std::thread::spawn(move || {
-        run(wait_for_news(&access, &|| {
-            _ = counted.fetch_add(1, Ordering::SeqCst)
-        }))
-    });
-    let until = |count: usize| {
-        let begun = std::time::Instant::now();
-        while news.load(Ordering::SeqCst) < count {
-            assert!(begun.elapsed() < LONG, "nothing was said");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    until(1);
+    let news = News::of(with(server.tls_access(), "a.token"));
+    news.until(1);
     // The token is no matter any more once the server knows us.
     issuer.issue("another.token");
     server.add("INBOX", "", &message("one", "x"));
-    until(2);
+    news.until(2);
     server.down();
-    assert!(waiting.join().unwrap().unwrap_err().is_offline());
+    assert!(news.ended().is_offline());
 }
 
 #[test]

@@ -8,7 +8,11 @@ use tools::system::{
 };
 
 use super::report::Section;
-use crate::{cli::app::App, config::MailAccount, dav, post};
+use crate::{
+    cli::app::App,
+    config::{Config, MailAccount},
+    dav, post,
+};
 
 /// Longest time for one server.
 const SERVER_TIME: Duration = Duration::from_secs(20);
@@ -42,6 +46,25 @@ pub async fn accounts(app: &App) -> Section {
         Err(error) => section.fail("outbox", format!("{error}."), "Make the folder readable for you."),
     }
     section
+}
+
+/// Says which servers of the person's own are told what. Whether there are any.
+pub fn privacy(section: &mut Section, config: &Config) -> bool {
+    let mail = config.accounts.mail.iter();
+    let mail = mail.flat_map(|account| [account.imap.as_str(), account.smtp.as_str()]);
+    let mut servers: Vec<&str> = mail.filter(|url| !url.is_empty()).collect();
+    servers.extend(config.accounts.dav.iter().map(|account| account.url.as_str()));
+    // An account often has one server for several things.
+    let mut seen = std::collections::HashSet::new();
+    servers.retain(|server| !server.is_empty() && seen.insert(*server));
+    if !servers.is_empty() {
+        let servers = servers.join(", ");
+        section.info(
+            "accounts",
+            format!("Your mail, calendars and contacts are kept in step with the servers of your accounts: {servers}."),
+        );
+    }
+    !servers.is_empty()
 }
 
 async fn mail(section: &mut Section, account: &MailAccount) {

@@ -91,6 +91,25 @@ async fn who_hears_of_the_weather_is_named() {
 }
 
 #[tokio::test]
+async fn servers_of_accounts_are_named_where_it_is_said_what_leaves_this_machine() {
+    let home = tempfile::tempdir().unwrap();
+    let engines = home.path().join("engines");
+    let config = format!(
+        "[engines]\ndir = {engines:?}\n[[accounts.mail]]\nname = \"work\"\naddress = \"ada@example.org\"\n\
+         imap = \"imap://127.0.0.1:9\"\nsmtp = \"smtp://127.0.0.1:9\"\npassword_command = \"false\"\n"
+    );
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let (lines, text) = report(home.path()).await;
+    assert!(lines.contains(&"privacy.accounts info".to_owned()), "{lines:?}");
+    assert!(
+        text.contains("the servers of your accounts: imap://127.0.0.1:9, smtp://127.0.0.1:9."),
+        "{text}"
+    );
+    assert!(!text.contains("Nothing leaves this machine"), "{text}");
+    assert!(text.contains("Nothing else leaves this machine"), "{text}");
+}
+
+#[tokio::test]
 async fn a_server_is_asked_and_named() {
     let listed = serde_json::json!({"data": [{"id": "qwen"}, {"id": "other"}]});
     let server = ScriptedServer::start(move |_| Act::json(200, &listed)).unwrap();

@@ -11,7 +11,7 @@ use crate::{
     contract::{Dirs, ToolError},
     discover::words,
     system::{
-        heard::{Ear, HEARD, TOO_CLOSE},
+        heard::{Ear, HEARD, Names, TOO_CLOSE},
         plain,
     },
 };
@@ -109,20 +109,37 @@ const BY_PATH: f64 = 0.99;
 
 /// Items whose name, with or without its ending, is like what was heard, by their place among them, the likest first;
 /// folders may be named along with it ("hamburg itinerary"). It is not looked at them all where they are very many.
+///
+/// Why this is no fuzzy finder: nucleo-matcher 0.3.1 was measured beside it over 10,000 file names of two to four words, 59 of
+/// which were asked for as they were said and as a real recogniser heard them (the worst recordings of slurp). Said right,
+/// nucleo ranks the file first for 85 % and this for 92 %; misheard, 14 % and 24 %, and it has the file at all for 17 % and
+/// 56 %: letters that are others, not letters that are left out, are what a recogniser gets wrong. It takes 0.6 ms instead of
+/// 18 (release build), which nobody notices, and its licence is MPL (deny.toml).
 pub fn alike<'a>(items: impl Iterator<Item = &'a Item>, said: &str) -> Vec<(f64, usize)> {
-    let ear = Ear::new(said);
+    let ears = [Ear::new(said), Ear::to_the_word(said)];
     let each: Vec<Ear> = telling(said).iter().map(|word| Ear::new(word)).collect();
+    let spoken = words::split(said);
+    let mut names = Names::default();
+    let mut listen = |name: &str| {
+        let name = names.name(name);
+        let heard = ears.iter().map(|ear| ear.likeness_of(&name));
+        heard.fold(0.0, f64::max)
+    };
     let started = Instant::now();
     let mut found: Vec<(f64, usize)> = items
         .take_while(|_| started.elapsed() < LISTEN)
         .map(|item| {
-            let stem = item.name.rsplit_once('.').map_or(&*item.name, |(stem, _)| stem);
-            let likeness = ear.likeness(&item.name).max(ear.likeness(stem));
+            let (stem, ending) = item.name.rsplit_once('.').unwrap_or((&item.name, ""));
+            let mut likeness = listen(stem);
+            // Few say the ending, so few have to wait for it.
+            if spoken.contains(&ending.to_lowercase()) || stem.is_empty() {
+                likeness = likeness.max(listen(&item.name));
+            }
             if likeness >= HEARD || each.len() < 2 || item.folder.is_empty() {
                 return likeness;
             }
             // Else a folder's name alone would find all that is in it.
-            let path = ear.likeness(&format!("{} {stem}", item.folder)) * BY_PATH;
+            let path = listen(&format!("{} {stem}", item.folder)) * BY_PATH;
             let named = path >= HEARD && each.iter().any(|word| word.likeness(stem) >= HEARD);
             if named { likeness.max(path) } else { likeness }
         })

@@ -283,3 +283,48 @@ proptest! {
         }
     }
 }
+
+/// Names of three words each, and a few that are asked for.
+#[test]
+fn names_are_found_among_a_thousand_as_said_and_as_misheard() {
+    const WORDS: [&str; 22] = [
+        "report", "invoice", "garden", "travel", "minutes", "photo", "winter", "summer", "plan", "order",
+        "owed", "budget", "letter", "school", "music", "recipe", "tax", "house", "club", "draft", "hamper",
+        "itemised",
+    ];
+    let asked = [
+        "what i owe.odt",
+        "Hamburg itinerary.pdf",
+        "Aunt May's recipes.md",
+        "the order.txt",
+    ];
+    let item = |name: String| Item {
+        root: "/nowhere".into(),
+        below: name.clone().into(),
+        name,
+        folder: "files".to_owned(),
+        is_folder: false,
+        size: 0,
+        modified: Timestamp::UNIX_EPOCH,
+    };
+    let three = |n: usize| [n % 22, n / 22 % 22, n / 484].map(|at| WORDS[at]).join("_");
+    let mut items: Vec<Item> = (0..1_000).map(|n| item(format!("{}.pdf", three(n)))).collect();
+    for (n, name) in asked.iter().enumerate() {
+        items[n * 250 + 7] = item((*name).to_owned());
+    }
+    for (said, expect) in [
+        ("what i owe", asked[0]),
+        ("hamburg itinerary", asked[1]),
+        ("hamberg itinary", asked[1]),
+        ("ant mays recipes", asked[2]),
+        ("the order", asked[3]),
+        ("winter_tax_invoice pdf", "winter_tax_invoice.pdf"),
+    ] {
+        let begun = Instant::now();
+        let found = find::alike(items.iter(), said);
+        let took = begun.elapsed();
+        let first = found.first().map(|(_, at)| items[*at].name.as_str());
+        assert_eq!(first, Some(expect), "{said}");
+        println!("{said}: {} of {} in {took:?}", found.len(), items.len());
+    }
+}

@@ -7,19 +7,21 @@
 //! runs it does the same by itself (daemon/src/post/indexing.rs), so that a question finds most of it done. Headers are read first and texts only for who asks for words, both
 //! the newest first and within a time, so that a large mailbox answers before all of it is read.
 
+mod database;
 mod search;
+mod terms;
 
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io::{ErrorKind, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, config::DbConfig, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
 use super::{
     folders::{self, Folder, Role},
@@ -30,9 +32,8 @@ use crate::{
     system::{stamp::Stamp, store},
 };
 pub use search::{Found, Query, Who};
+use terms::Terms;
 
-/// What `PRAGMA user_version` says; any other is thrown away.
-const VERSION: i64 = 1;
 /// Most messages of one folder; of a larger one the newest by name.
 const MAX_MESSAGES: usize = 200_000;
 /// Messages that are written in one transaction, for which other processes wait.
@@ -41,50 +42,8 @@ const BATCH: usize = 200;
 const MAX_RECIPIENTS: usize = 50;
 /// Longest text of which the words are kept, in bytes.
 const MAX_WORDS: usize = 64 * 1024;
-/// How long another process may write.
-const BUSY: Duration = Duration::from_secs(5);
-/// The database, in the folder that Tiro keeps for itself.
-const FILE: &str = "mail.db";
 /// What is being done, for the person.
 pub(super) const WHAT: &str = "read your mail";
-
-const SCHEMA: &str = "
-    CREATE TABLE folder (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL DEFAULT '') STRICT;
-    CREATE TABLE mail (
-        id INTEGER PRIMARY KEY,
-        folder INTEGER NOT NULL REFERENCES folder ON DELETE CASCADE,
-        base TEXT NOT NULL,
-        file TEXT NOT NULL,
-        flags TEXT NOT NULL,
-        unread INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        address TEXT NOT NULL,
-        subject TEXT NOT NULL,
-        topic TEXT NOT NULL,
-        date INTEGER NOT NULL,
-        message_id TEXT NOT NULL,
-        attachments INTEGER
-    ) STRICT;
-    CREATE UNIQUE INDEX mail_of_folder ON mail (folder, base);
-    CREATE INDEX mail_by_date ON mail (folder, date DESC);
-    CREATE INDEX mail_by_base ON mail (base);
-    CREATE INDEX mail_by_id ON mail (message_id);
-    CREATE INDEX mail_by_topic ON mail (topic, date);
-    CREATE INDEX mail_by_sender ON mail (address, name);
-    CREATE INDEX mail_to_read ON mail (date DESC) WHERE attachments IS NULL;
-    CREATE TABLE recipient (mail INTEGER NOT NULL REFERENCES mail ON DELETE CASCADE, name TEXT NOT NULL, address TEXT NOT NULL) STRICT;
-    CREATE INDEX recipient_of_mail ON recipient (mail);
-    CREATE INDEX recipient_by_address ON recipient (address, name);
-    CREATE TABLE link (mail INTEGER NOT NULL REFERENCES mail ON DELETE CASCADE, id TEXT NOT NULL) STRICT;
-    CREATE INDEX link_of_mail ON link (mail);
-    CREATE INDEX link_by_id ON link (id);
-    CREATE VIRTUAL TABLE words USING fts5(sender, recipients, subject, body, attached,
-        content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');
-    CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
-    CREATE TABLE shown (place INTEGER PRIMARY KEY, base TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
-    CREATE TABLE focus (one INTEGER PRIMARY KEY CHECK (one = 1), place INTEGER NOT NULL, at INTEGER NOT NULL) STRICT;
-    PRAGMA user_version = 1;
-";
 
 /// How much of each message must be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,9 +135,9 @@ impl Index {
         let until = Instant::now() + patience;
         let all = folders::folders(&dirs.mail)?;
         match Index::up_to_date(&dirs.state, all.clone(), depth, until) {
-            Err(Failure::Base(error)) if is_spoilt(&error) => {
+            Err(Failure::Base(error)) if database::is_spoilt(&error) => {
                 tracing::warn!(%error, "the index of mail is made anew");
-                throw_away(&dirs.state.join(FILE));
+                database::throw_away(&dirs.state.join(database::FILE));
                 Index::up_to_date(&dirs.state, all, depth, until)
             }
             other => other,
@@ -188,8 +147,8 @@ impl Index {
 
     fn up_to_date(state: &Path, all: Vec<Folder>, depth: Depth, until: Instant) -> Result<Index, Failure> {
         let mut index = Index {
-            db: database(state)?,
-            file: state.join(FILE),
+            db: database::open(state)?,
+            file: state.join(database::FILE),
             folders: HashMap::new(),
             left: 0,
         };
@@ -200,14 +159,15 @@ impl Index {
         }
         if depth == Depth::Text && index.left == 0 {
             index.left = index.texts(until)?;
+            index.sweep()?;
         }
         Ok(index)
     }
 
     /// As the tools' error. A database that turns out to be broken goes, so that the next question makes it anew.
     fn failed(&self, error: rusqlite::Error) -> ToolError {
-        if is_spoilt(&error) {
-            throw_away(&self.file);
+        if database::is_spoilt(&error) {
+            database::throw_away(&self.file);
         }
         ToolError::broken(WHAT, error)
     }
@@ -245,9 +205,11 @@ impl Index {
             for (path, id) in known.iter().filter(|(path, _)| !there.contains(path)) {
                 tracing::debug!(path, "a mail folder is gone");
                 let rows = "SELECT id FROM mail WHERE folder = ?1";
-                for mail in ids(&write, rows, *id)? {
-                    forget(&write, mail)?;
+                let gone = ids(&write, rows, *id)?;
+                for mail in &gone {
+                    forget(&write, *mail)?;
                 }
+                terms::went(&write, gone.len())?;
                 write.execute("DELETE FROM folder WHERE id = ?1", [id])?;
             }
             for (path, _) in &named {
@@ -290,6 +252,7 @@ impl Index {
         let write = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        terms::went(&write, changes.gone.len())?;
         for mail in changes.gone {
             forget(&write, mail)?;
         }
@@ -376,9 +339,11 @@ impl Index {
             let write = self
                 .db
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut terms = Terms::default();
             for (entry, letter) in letters {
-                take_in(&write, entry, letter.as_ref())?;
+                take_in(&write, &mut terms, entry, letter.as_ref())?;
             }
+            terms.keep(&write)?;
             write.commit()?;
             if cut {
                 let sql = "SELECT count(*) FROM mail WHERE attachments IS NULL";
@@ -386,6 +351,18 @@ impl Index {
                 return Ok(usize::try_from(left).unwrap_or(0));
             }
         }
+    }
+
+    /// Takes out words of mail that went.
+    fn sweep(&mut self) -> rusqlite::Result<()> {
+        if !terms::is_due(&self.db)? {
+            return Ok(());
+        }
+        let write = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        terms::sweep(&write)?;
+        write.commit()
     }
 
     /// A row of [`ENTRY`].
@@ -413,87 +390,6 @@ impl Index {
 }
 
 const ENTRY: &str = "SELECT mail.id, folder, base, file, flags, unread, name, address, subject, date, message_id, attachments FROM mail";
-
-/// The database in the folder that Tiro keeps for itself; in memory where that takes no files, because reading mail must
-/// work on a full or read-only disk, too.
-fn database(state: &Path) -> rusqlite::Result<Connection> {
-    let file = state.join(FILE);
-    match on_disk(state, &file).or_else(|error| {
-        if !is_spoilt(&error) {
-            return Err(error);
-        }
-        throw_away(&file);
-        on_disk(state, &file)
-    }) {
-        Ok(db) => Ok(db),
-        Err(error) => {
-            tracing::warn!(%error, "the index of mail is kept in memory");
-            let db = Connection::open_in_memory()?;
-            db.execute_batch(SCHEMA)?;
-            Ok(db)
-        }
-    }
-}
-
-/// Whether the file of the database, or a page of it, is none.
-fn is_spoilt(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-    )
-}
-
-fn on_disk(state: &Path, file: &Path) -> rusqlite::Result<Connection> {
-    let failed = |e: &dyn std::fmt::Display| rusqlite::Error::InvalidPath(PathBuf::from(e.to_string()));
-    store::make_folder(state).map_err(|e| failed(&e))?;
-    // SQLite gives its side files the permissions of the database, so that is made private first.
-    let made = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(file);
-    made.map_err(|e| failed(&e))?;
-    for again in [false, true] {
-        let mut db = Connection::open(file)?;
-        db.busy_timeout(BUSY)?;
-        // All of it can be made anew, so no commit waits for the disk; in this mode a power cut costs the last commits and
-        // nothing else. Another process may be setting it at this moment, which does as well.
-        let _ = db.pragma_update(None, "journal_mode", "WAL");
-        db.pragma_update(None, "synchronous", "NORMAL")?;
-        db.pragma_update(None, "foreign_keys", true)?;
-        // Else whoever asks after a new mail waits until the disk has all of it; what is beside the database is as good,
-        // and goes into it when it has become a thousand pages.
-        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        let write = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let version: i64 = write.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        match version {
-            // Written although it is there already: so a database that takes no writes is noticed here.
-            VERSION => write.pragma_update(None, "user_version", VERSION)?,
-            0 => write.execute_batch(SCHEMA)?,
-            _ if again => return Err(failed(&"the index of mail is of another version")),
-            _ => {
-                drop(write);
-                drop(db);
-                throw_away(file);
-                continue;
-            }
-        }
-        write.commit()?;
-        return Ok(db);
-    }
-    Err(failed(&"the index of mail cannot be made"))
-}
-
-fn throw_away(file: &Path) {
-    for ending in ["db-wal", "db-shm", "db-journal", "db"] {
-        if let Err(error) = fs::remove_file(file.with_extension(ending))
-            && error.kind() != ErrorKind::NotFound
-        {
-            tracing::warn!(%error, "the old index of mail stays");
-        }
-    }
-}
 
 fn ids(db: &Connection, sql: &str, of: i64) -> rusqlite::Result<Vec<i64>> {
     db.prepare_cached(sql)?
@@ -547,7 +443,12 @@ fn insert(write: &Transaction<'_>, folder: i64, base: &str, file: &str, head: &H
 }
 
 /// Writes the words of a message. Of one that cannot be read the header's are kept.
-fn take_in(write: &Transaction<'_>, entry: &Entry, letter: Option<&Letter>) -> rusqlite::Result<()> {
+fn take_in(
+    write: &Transaction<'_>,
+    terms: &mut Terms,
+    entry: &Entry,
+    letter: Option<&Letter>,
+) -> rusqlite::Result<()> {
     let sql = "UPDATE mail SET attachments = ?2 WHERE id = ?1 AND attachments IS NULL";
     let attachments = letter.map_or(0, |letter| {
         u32::try_from(letter.attachments.len()).unwrap_or(u32::MAX)
@@ -574,18 +475,15 @@ fn take_in(write: &Transaction<'_>, entry: &Entry, letter: Option<&Letter>) -> r
         .map(|l| l.attachments.iter().map(|a| format!("{} ", a.name)).collect())
         .unwrap_or_default();
     let body = letter.map_or("", |l| super::cut(&l.text, MAX_WORDS));
+    let sender = format!("{} {}", entry.from.name, entry.from.address);
+    for text in [&*sender, &*recipients, &*entry.subject, body, &*attached] {
+        terms.add(text);
+    }
     write
         .prepare_cached(
             "INSERT INTO words (rowid, sender, recipients, subject, body, attached) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
-        .execute(params![
-            entry.id,
-            format!("{} {}", entry.from.name, entry.from.address),
-            recipients,
-            entry.subject,
-            body,
-            attached
-        ])?;
+        .execute(params![entry.id, sender, recipients, entry.subject, body, attached])?;
     Ok(())
 }
 

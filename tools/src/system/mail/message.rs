@@ -11,7 +11,7 @@ use mail_parser::{
     Address, HeaderName, HeaderValue, Message, MessageParser, MessagePart, MimeHeaders as _, PartType,
 };
 
-use super::text;
+use super::{charset, mend, text, uuencode};
 use crate::system::plain;
 
 /// The largest message that is read whole, in bytes.
@@ -32,6 +32,10 @@ const MAX_REFERENCES: usize = 50;
 const MAX_ATTACHMENTS: usize = 500;
 /// How much later than its arrival a message may claim to be written: clocks and zones are off, spam is far off.
 const FUTURE: i64 = 24 * 3600;
+
+/// What a file is called that has no name, and its type where nothing says it.
+const NAMELESS: &str = "a file without a name";
+const UNKNOWN_KIND: &str = "application/octet-stream";
 
 /// Somebody in a header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,7 +122,7 @@ impl Head {
     /// What a header says. `arrived` is when the file was written, in seconds since 1970. Nothing when it is no message.
     pub fn read(header: &[u8], arrived: i64) -> Option<Head> {
         catch_unwind(AssertUnwindSafe(|| {
-            let header = readable(header);
+            let header = mend::header(header);
             let message = MessageParser::default().parse_headers(&*header)?;
             Head::of(&message, arrived)
         }))
@@ -173,10 +177,14 @@ impl Letter {
     pub fn read(bytes: &[u8], arrived: i64) -> Result<Letter, Refused> {
         with(bytes, |message| {
             let head = Head::of(message, arrived).ok_or(Refused::NoMail)?;
+            let (text, files) = body(message);
+            let mut attachments: Vec<Attachment> = attached(message).map(attachment).collect();
+            attachments.extend(files.iter().map(in_text));
+            attachments.truncate(MAX_ATTACHMENTS);
             Ok(Letter {
                 head,
-                text: body(message),
-                attachments: attachments(message),
+                text,
+                attachments,
                 encrypted: is_encrypted(message),
             })
         })
@@ -189,6 +197,10 @@ impl Letter {
 /// Why it cannot be read.
 pub fn contents(bytes: &[u8]) -> Result<Vec<(Attachment, Vec<u8>)>, Refused> {
     with(bytes, |message| {
+        let in_text = body(message)
+            .1
+            .into_iter()
+            .map(|file| (in_text(&file), file.bytes));
         Ok(attached(message)
             .map(|part| match &part.body {
                 PartType::Message(inner) => {
@@ -203,8 +215,10 @@ pub fn contents(bytes: &[u8]) -> Result<Vec<(Attachment, Vec<u8>)>, Refused> {
                     let raw = message.raw_message();
                     (file, raw.get(from..to).unwrap_or_default().to_vec())
                 }
-                _ => (attachment(part), part.contents().to_vec()),
+                _ => (attachment(part), held(part).into_owned()),
             })
+            .chain(in_text)
+            .take(MAX_ATTACHMENTS)
             .collect())
     })
 }
@@ -216,7 +230,7 @@ fn with<T>(bytes: &[u8], read: impl FnOnce(&Message<'_>) -> Result<T, Refused>) 
     }
     check_parts(bytes)?;
     catch_unwind(AssertUnwindSafe(|| {
-        let bytes = readable(bytes);
+        let bytes = mend::boundaries(mend::header(bytes));
         let message = MessageParser::default().parse(&*bytes).ok_or(Refused::NoMail)?;
         read(&message)
     }))
@@ -224,32 +238,6 @@ fn with<T>(bytes: &[u8], read: impl FnOnce(&Message<'_>) -> Result<T, Refused>) 
         tracing::warn!("the parser of mail gave up on a message");
         Err(Refused::Broken)
     })
-}
-
-/// A message whose header is UTF-8. Programs that know nothing of encoded words wrote names as they were, in Latin-1 mostly,
-/// and a parser can only put question marks for that.
-fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let ends = |end: &[u8]| bytes.windows(end.len()).position(|w| w == end);
-    let end = (bytes.iter().take(MAX_HEADER).any(|b| !b.is_ascii()))
-        .then(|| [ends(b"\n\n"), ends(b"\r\n\r\n")].into_iter().flatten().min())
-        .flatten();
-    let Some((header, rest)) = end.and_then(|end| bytes.split_at_checked(end)) else {
-        return Cow::Borrowed(bytes);
-    };
-    if std::str::from_utf8(header).is_ok() {
-        return Cow::Borrowed(bytes);
-    }
-    let mut text = Vec::with_capacity(bytes.len() + 64);
-    for line in header.split_inclusive(|b| *b == b'\n') {
-        match std::str::from_utf8(line) {
-            Ok(_) => text.extend_from_slice(line),
-            // An encoded word says which letters its bytes are.
-            Err(_) if line.windows(2).any(|w| w == b"=?") => text.extend_from_slice(line),
-            Err(_) => text.extend(line.iter().copied().map(char::from).collect::<String>().bytes()),
-        }
-    }
-    text.extend_from_slice(rest);
-    Cow::Owned(text)
 }
 
 /// Every part begins with a line of two dashes, and every part in a part names a type that holds parts.
@@ -277,9 +265,10 @@ fn check_parts(bytes: &[u8]) -> Result<(), Refused> {
     }
 }
 
-/// The text of a message, or that of the first message in it where it has none of its own.
-fn body(message: &Message<'_>) -> String {
-    let mut all = String::new();
+/// The text of a message, or that of the first message in it where it has none of its own; and the files that stand in
+/// its own text.
+fn body(message: &Message<'_>) -> (String, Vec<uuencode::File>) {
+    let (mut all, mut files) = (String::new(), Vec::new());
     // A part may be listed twice where it stands for text and for HTML.
     let mut seen = Vec::new();
     for id in &message.text_body {
@@ -287,21 +276,56 @@ fn body(message: &Message<'_>) -> String {
             continue;
         }
         seen.push(*id);
-        match message.part(*id).map(|part| &part.body) {
-            Some(PartType::Text(text)) => push(&mut all, text),
-            Some(PartType::Html(html)) => push(&mut all, &text::of_html(html)),
-            _ => {}
+        let Some(part) = message.part(*id) else {
+            continue;
+        };
+        match (&part.body, charset::text(message, part)) {
+            (PartType::Html(_), Some(html)) => push(&mut all, &text::of_html(&html)),
+            (_, Some(_)) if is_uuencoded(part) => {
+                let bytes = held(part);
+                let western = charset::bytes_as_western(&bytes);
+                push(
+                    &mut all,
+                    &western.map_or_else(|| String::from_utf8_lossy(&bytes), Cow::Owned),
+                );
+            }
+            (_, Some(text)) => {
+                let (text, more) = uuencode::split(&text);
+                push(&mut all, &text);
+                files.extend(more);
+            }
+            (_, None) => {}
         }
     }
     if all.trim().is_empty() {
         let inner = message.attachments().find_map(|part| match &part.body {
-            PartType::Message(inner) => Some(body(inner)),
+            PartType::Message(inner) => Some(body(inner).0),
             PartType::Text(text) if part.attachment_name().is_none() => Some(text.to_string()),
             _ => None,
         });
         push(&mut all, &inner.unwrap_or_default());
     }
-    all
+    (all, files)
+}
+
+/// Whether its bytes are written in the way of before MIME, which the parser leaves as it is.
+fn is_uuencoded(part: &MessagePart<'_>) -> bool {
+    let how = part
+        .content_transfer_encoding()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    matches!(how.trim(), "x-uuencode" | "uuencode" | "x-uue" | "uue")
+}
+
+/// What a part holds, decoded.
+fn held<'m>(part: &'m MessagePart<'_>) -> Cow<'m, [u8]> {
+    let file = is_uuencoded(part)
+        .then(|| uuencode::split(&String::from_utf8_lossy(part.contents())).1)
+        .and_then(|files| files.into_iter().next());
+    match file {
+        Some(file) => Cow::Owned(file.bytes),
+        None => Cow::Borrowed(part.contents()),
+    }
 }
 
 fn push(all: &mut String, text: &str) {
@@ -328,20 +352,9 @@ fn attached<'m>(message: &'m Message<'_>) -> impl Iterator<Item = &'m MessagePar
         .take(MAX_ATTACHMENTS)
 }
 
-fn attachments(message: &Message<'_>) -> Vec<Attachment> {
-    attached(message).map(attachment).collect()
-}
-
 fn attachment(part: &MessagePart<'_>) -> Attachment {
     let kind = kind(part);
-    let name = plain::one_line(part.attachment_name().unwrap_or_default(), MAX_TEXT);
-    // A name is no path, whatever it says.
-    let name = name
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
+    let name = harmless(part.attachment_name().unwrap_or_default());
     let name = match (name.as_str(), &part.body) {
         ("" | "." | "..", PartType::Message(inner)) => {
             match plain::one_line(inner.subject().unwrap_or_default(), MAX_TEXT).as_str() {
@@ -353,15 +366,35 @@ fn attachment(part: &MessagePart<'_>) -> Attachment {
             Some("image") => "a picture".to_owned(),
             Some("audio") => "a recording".to_owned(),
             Some("video") => "a video".to_owned(),
-            _ => "a file without a name".to_owned(),
+            _ => NAMELESS.to_owned(),
         },
         _ => name,
     };
+    let size = match is_uuencoded(part) {
+        true => held(part).len(),
+        false => part.len(),
+    };
+    Attachment { name, kind, size }
+}
+
+/// A file that stands in the text. Its name is all that says what it is, and a name says nothing for certain.
+fn in_text(file: &uuencode::File) -> Attachment {
+    let name = harmless(&file.name);
     Attachment {
-        name,
-        kind,
-        size: part.len(),
+        name: match name.as_str() {
+            "" | "." | ".." => NAMELESS.to_owned(),
+            _ => name,
+        },
+        kind: UNKNOWN_KIND.to_owned(),
+        size: file.bytes.len(),
     }
+}
+
+/// A name is no path, whatever it says.
+fn harmless(name: &str) -> String {
+    let name = plain::one_line(name, MAX_TEXT);
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    last.trim().to_owned()
 }
 
 fn kind(part: &MessagePart<'_>) -> String {
@@ -372,7 +405,7 @@ fn kind(part: &MessagePart<'_>) -> String {
     let kind = plain::one_line(&kind.unwrap_or_default(), MAX_TEXT).to_ascii_lowercase();
     match kind.split_once('/') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && !kind.contains(' ') => kind,
-        _ => "application/octet-stream".to_owned(),
+        _ => UNKNOWN_KIND.to_owned(),
     }
 }
 

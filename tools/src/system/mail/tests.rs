@@ -189,6 +189,168 @@ fn bombs_are_refused_before_they_go_off() {
     check(&[0; 10_000], Refused::NoMail);
 }
 
+/// What costs a little more than it should for each byte would stop all other mail.
+#[test]
+fn large_and_hostile_messages_take_no_long_time() {
+    #[track_caller]
+    fn check(what: &str, message: &[u8]) {
+        let begun = Instant::now();
+        let letter = Letter::read(message, NOON);
+        let said = letter.map(|letter| aloud(&fold(&letter.text).text).len());
+        let took = begun.elapsed();
+        println!("{what}, {} KB: {said:?} in {took:.1?}", message.len() / 1024);
+        assert!(took < Duration::from_secs(20), "{what}: {took:?}");
+    }
+    let header = |field: &str, times: usize| format!("From: a@b\n{}\n\nbody\n", field.repeat(times));
+    check(
+        "one long field",
+        header(&format!("Subject: {}\n", "x".repeat(1 << 20)), 8).as_bytes(),
+    );
+    check("many fields", header("X-A: b\n", 1 << 19).as_bytes());
+    check(
+        "a folded field",
+        format!("From: a@b\nSubject: {}\n\n", "x\n ".repeat(1 << 19)).as_bytes(),
+    );
+    check(
+        "many recipients",
+        format!("From: a@b\nTo: {}\n\n", "A B <c@d>, ".repeat(1 << 18)).as_bytes(),
+    );
+    check(
+        "comments in comments",
+        format!("From: {}\n\n", "(".repeat(1 << 20)).as_bytes(),
+    );
+    check(
+        "open quotations",
+        format!("From: {}\n\n", "\"a ".repeat(1 << 18)).as_bytes(),
+    );
+    check(
+        "encoded words",
+        format!(
+            "From: a@b\nSubject: {}\n\n",
+            "=?utf-8?q?=C3=A9?= ".repeat(1 << 17)
+        )
+        .as_bytes(),
+    );
+    check(
+        "half encoded words",
+        format!("From: a@b\nSubject: {}\n\n", "=?utf-8?q?".repeat(1 << 17)).as_bytes(),
+    );
+    check(
+        "many parameters",
+        format!(
+            "From: a@b\nContent-Type: text/plain{}\n\n",
+            "; a*0*=b".repeat(1 << 17)
+        )
+        .as_bytes(),
+    );
+    check(
+        "no lines",
+        &[b"From: a@b\n\n".as_slice(), &vec![b'y'; 4 << 20]].concat(),
+    );
+    check(
+        "only lines",
+        &[b"From: a@b\n\n".as_slice(), &vec![b'\n'; 4 << 20]].concat(),
+    );
+    check(
+        "only quotations",
+        format!("From: a@b\n\n{}", "> > >\n".repeat(1 << 20)).as_bytes(),
+    );
+    for piece in [
+        "<!--",
+        "<",
+        "<div>",
+        "<p style='display:none'>",
+        "</div>",
+        "<blockquote>",
+        "&amp",
+        "&#x",
+        "<a href=\"",
+        "<!-- -->",
+        "<td><tr><table>",
+        "<style>",
+        "<br><img>",
+        "\u{e000}<",
+        "<div style=\"font-size:0",
+    ] {
+        let html = piece.repeat((1 << 20) / piece.len());
+        check(
+            piece,
+            format!("From: a@b\nContent-Type: text/html\n\n{html}").as_bytes(),
+        );
+    }
+    for (how, piece) in [
+        ("quoted-printable", "=\n"),
+        ("base64", "AAAA"),
+        ("x-uuencode", "begin 644 a\nM\n"),
+    ] {
+        let fields = format!("From: a@b\nContent-Type: text/plain\nContent-Transfer-Encoding: {how}\n\n");
+        check(how, (fields + &piece.repeat((8 << 20) / piece.len())).as_bytes());
+    }
+    let dashes = format!(
+        "From: a@b\nContent-Type: multipart/mixed; boundary=\"-\"\n\n{}",
+        "-".repeat(4 << 20)
+    );
+    check("dashes", dashes.as_bytes());
+}
+
+/// Real messages of before MIME, with their files in the text; and parts whose bytes are written in that way.
+#[test]
+fn files_that_stand_in_the_text_are_attached_and_passed_on() {
+    let Some(folder) = data("mail") else {
+        return;
+    };
+    let all = files(&folder);
+    for (message, expect, begins) in [
+        (
+            "m0018.txt",
+            &["blueball.png", "greenball.png", "redball.png"][..],
+            &b"\x89PNG"[..],
+        ),
+        (
+            "m1014.txt",
+            &["redball.png", "greenball.png", "blueball.png"],
+            b"\x89PNG",
+        ),
+        ("uu-zeegee.msg", &["up.gif", "zeegee.gif"], b"GIF8"),
+        ("sig-uu.msg", &[".signature", "a file without a name"], b""),
+    ] {
+        let (_, bytes) = all
+            .iter()
+            .find(|(path, _)| path.to_string_lossy().ends_with(&format!("-{message}")))
+            .unwrap();
+        let letter = Letter::read(bytes, NOON).unwrap();
+        let held = message::contents(bytes).unwrap();
+        let names: Vec<&str> = held.iter().map(|(file, _)| file.name.as_str()).collect();
+        assert_eq!(names, expect, "{message}");
+        let attached: Vec<&Attachment> = held.iter().map(|(file, _)| file).collect();
+        assert_eq!(
+            attached,
+            letter.attachments.iter().collect::<Vec<_>>(),
+            "{message}"
+        );
+        assert!(!letter.text.contains("begin 6"), "{message}: {}", letter.text);
+        for (file, bytes) in &held {
+            assert!(
+                bytes.starts_with(begins) && bytes.len() == file.size && file.size > 20,
+                "{message}"
+            );
+        }
+    }
+    // The picture is the same whichever program wrote it down.
+    let ball = |message: &str| {
+        let (_, bytes) = all
+            .iter()
+            .find(|(path, _)| path.to_string_lossy().ends_with(message))
+            .unwrap();
+        let held = message::contents(bytes).unwrap();
+        held.into_iter()
+            .find(|(file, _)| file.name == "redball.png")
+            .unwrap()
+            .1
+    };
+    assert!(ball("-m0018.txt") == ball("-m0020.txt") && ball("-m1014.txt") == ball("-m0020.txt"));
+}
+
 #[test]
 fn as_deep_as_is_allowed_is_read() {
     let nested = "Content-Type: message/rfc822\n\n".repeat(400);
@@ -436,7 +598,7 @@ fn an_index_that_is_broken_or_of_another_version_is_made_anew() {
     let version: i64 = kept
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 1);
+    assert_eq!(version, 2);
     // Where nothing can be kept mail is read all the same.
     fs::remove_dir_all(home.path().join("state")).unwrap();
     fs::write(home.path().join("state"), "no folder").unwrap();

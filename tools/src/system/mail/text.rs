@@ -72,6 +72,8 @@ fn lay_out(html: &str) -> String {
     let mut rest = html;
     // The hidden element that we are in, and how many of its name are open.
     let mut hidden: Option<(String, usize)> = None;
+    // Looked for once where there is none, or many beginnings of comments would cost the square of their number.
+    let mut comments_end = true;
     while let Some(at) = rest.find('<') {
         let (before, tag) = rest.split_at(at);
         if hidden.is_none() {
@@ -79,10 +81,9 @@ fn lay_out(html: &str) -> String {
         }
         if let Some(comment) = tag.strip_prefix("<!--") {
             // What is open until the end hides nothing: a reader shows it, too.
-            rest = match comment.find("-->") {
-                Some(end) => &comment[end + 3..],
-                None => comment,
-            };
+            let end = comments_end.then(|| comment.find("-->")).flatten();
+            comments_end = end.is_some();
+            rest = end.map_or(comment, |end| &comment[end + 3..]);
             continue;
         }
         let Some(end) = tag.find('>') else {

@@ -3,10 +3,10 @@
 use std::{collections::HashSet, path::PathBuf};
 
 use jiff::Timestamp;
-use rusqlite::{ToSql, types::Value};
+use rusqlite::types::Value;
 use serde_json::json;
 
-use super::{super::folders::Role, ENTRY, Entry, Index};
+use super::{super::folders::Role, ENTRY, Entry, Index, terms};
 use crate::{
     contract::ToolError,
     discover::words,
@@ -18,12 +18,6 @@ use crate::{
 
 /// Most words that are looked for.
 const MAX_ASKED: usize = 12;
-/// Words of the mailbox that are compared with one that was heard and is nowhere.
-const MAX_COMPARED: usize = 20_000;
-/// How alike a word of the mailbox must be to one that was heard and is nowhere.
-const ALIKE: f64 = 0.88;
-/// Such words that are taken for it.
-const MAX_ALIKE: usize = 6;
 /// Most messages of one conversation.
 const MAX_CONVERSATION: usize = 100;
 /// How long a subject without references stays one conversation, in seconds.
@@ -121,7 +115,7 @@ impl Index {
         }
         let groups: Vec<String> = asked
             .iter()
-            .map(|word| self.group(word))
+            .map(|word| terms::group(&self.db, word))
             .collect::<rusqlite::Result<_>>()?;
         filter
             .sql
@@ -275,49 +269,6 @@ impl Index {
         Ok(found.into_iter().collect())
     }
 
-    /// What to look for where a word was heard: the word, or words like it where no mail has it.
-    fn group(&self, word: &str) -> rusqlite::Result<String> {
-        let quoted = format!("\"{word}\"");
-        let sql = "SELECT EXISTS (SELECT 1 FROM words WHERE words MATCH ?1)";
-        let there: bool = self
-            .db
-            .prepare_cached(sql)?
-            .query_row([&quoted], |row| row.get(0))?;
-        let (Some(first), false) = (word.chars().next(), there || word.len() < 4) else {
-            return Ok(quoted);
-        };
-        let sql = "SELECT term FROM vocabulary WHERE term >= ?1 AND term < ?2 LIMIT ?3";
-        let after = char::from_u32(u32::from(first) + 1).unwrap_or(char::MAX);
-        let mut rows = self.db.prepare_cached(sql)?;
-        let parameters: [&dyn ToSql; 3] = [&first.to_string(), &after.to_string(), &(MAX_COMPARED as i64)];
-        let mut rows = rows.query(parameters.as_slice())?;
-        // Words are kept as stems, so the stem of what was heard may be nearer.
-        let stem = words::Normaliser::new().stem(word);
-        let (letters, stem_letters) = (Letters::of(word), Letters::of(&stem));
-        let mut alike: Vec<(f64, String)> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let term = row.get_ref(0)?.as_str()?;
-            let there = Letters::of(term);
-            if !letters.may_be_alike(&there) && !stem_letters.may_be_alike(&there) {
-                continue;
-            }
-            let likeness = strsim::jaro_winkler(word, term).max(strsim::jaro_winkler(&stem, term));
-            if likeness >= ALIKE && term.chars().all(char::is_alphanumeric) {
-                alike.push((likeness, term.to_owned()));
-            }
-        }
-        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let terms: Vec<String> = alike
-            .iter()
-            .take(MAX_ALIKE)
-            .map(|(_, term)| format!("\"{term}\""))
-            .collect();
-        match terms.is_empty() {
-            true => Ok(quoted),
-            false => Ok(format!("({})", terms.join(" OR "))),
-        }
-    }
-
     fn thread(&self, of: &Entry) -> rusqlite::Result<Vec<Entry>> {
         let mut mails: HashSet<i64> = HashSet::from([of.id]);
         let mut ids: HashSet<String> = HashSet::new();
@@ -390,37 +341,6 @@ impl Index {
     }
 }
 
-/// How often each letter is in a word, to pass over most words of a mailbox without comparing them.
-struct Letters {
-    counts: [u8; 32],
-    length: f64,
-}
-
-impl Letters {
-    /// Letters that share a place only make words seem more alike than they are.
-    fn of(word: &str) -> Letters {
-        let mut counts = [0u8; 32];
-        let mut length = 0.0;
-        for letter in word.chars() {
-            let count = &mut counts[(u32::from(letter) % 32) as usize];
-            *count = count.saturating_add(1);
-            length += 1.0;
-        }
-        Letters { counts, length }
-    }
-
-    /// False only where Jaro and Winkler's likeness is below [`ALIKE`] for certain: with c letters in common the first is at
-    /// most (c/m + c/n + 1) / 3, and the second takes away at most four tenths of what is missing to one.
-    fn may_be_alike(&self, other: &Letters) -> bool {
-        let common: u32 = (self.counts.iter().zip(&other.counts))
-            .map(|(a, b)| u32::from(*a.min(b)))
-            .sum();
-        let common = f64::from(common);
-        let jaro = (common / self.length.max(1.0) + common / other.length.max(1.0) + 1.0) / 3.0;
-        1.0 - 0.6 * (1.0 - jaro) >= ALIKE
-    }
-}
-
 /// Conditions of a query with the values of its question marks, in order.
 #[derive(Clone)]
 struct Filter {
@@ -456,23 +376,4 @@ fn asked(said: &str) -> Vec<String> {
     asked.dedup();
     asked.truncate(MAX_ASKED);
     asked
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// Passing over words without comparing them loses none.
-        #[test]
-        fn no_word_that_is_alike_is_passed_over(a in "[a-dü]{1,12}", b in "[a-dü]{1,12}", tail in "[a-f]{0,4}") {
-            for (a, b) in [(a.clone(), b), (a.clone(), format!("{a}{tail}"))] {
-                if strsim::jaro_winkler(&a, &b) >= ALIKE {
-                    prop_assert!(Letters::of(&a).may_be_alike(&Letters::of(&b)), "{} {}", a, b);
-                }
-            }
-        }
-    }
 }
