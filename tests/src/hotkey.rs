@@ -121,20 +121,19 @@ fn whoever_holds_the_key_is_heard_and_whoever_taps_it_too() {
     );
 }
 
-/// The key of a muted microphone is answered, and opens nothing; the same key works again when it is not.
+/// The key of a muted microphone opens nothing; the same key works again when it is not.
 #[test]
 fn a_muted_microphone_stays_closed_under_the_key() {
     on_x(
         "a_muted_microphone_stays_closed_under_the_key",
         async |_, pulse, screen| {
-            let mut talk = patient(1).await;
+            let talk = patient(1).await;
             let _keys = talk.running.keys(settings(None, Some(&screen)));
             taken_on_x(&talk).await;
             assert_eq!(talk.listen("mute").await, "muted");
             screen.xdotool(&["keydown", KEY]);
-            assert_eq!(talk.notice().await, prompts::words::muted());
             tokio::time::sleep(HELD).await;
-            assert_eq!(pulse.recorders(), 0, "held, too");
+            assert_eq!(pulse.recorders(), 0, "it was opened");
             screen.xdotool(&["keyup", KEY]);
             let status = talk.running.status().await;
             assert!(status.muted && status.turns == 0, "{status:?}");

@@ -47,11 +47,12 @@ const BUS_SERVICE: &str = "[Unit]\nRequires=dbus.socket\n[Service]\nType=notify\
 struct Manager {
     child: Child,
     folder: tempfile::TempDir,
+    models: PathBuf,
 }
 
 impl Manager {
     /// `None` with a loud line where there is no systemd, or where nobody may make such a system.
-    fn start() -> Option<Manager> {
+    fn start(tiro: &Tiro) -> Option<Manager> {
         let systemd = "/usr/lib/systemd/systemd";
         if !Path::new(systemd).exists() {
             skipped("systemd");
@@ -89,6 +90,7 @@ impl Manager {
         unshare.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
         // It was started by a login, and not by the shell that installs.
         unshare.env("XDG_CONFIG_HOME", folder.path().join("theirs"));
+        unshare.env("XDG_DATA_HOME", folder.path().join("theirs/data"));
         unshare.envs(session(folder.path()));
         let errors = fs::File::create(folder.path().join("errors")).unwrap();
         let child = unshare
@@ -97,8 +99,9 @@ impl Manager {
             .stderr(errors)
             .spawn();
         let mut manager = Manager {
-            child: child.ok()?,
+            child: child.unwrap(),
             folder,
+            models: tiro.models().to_owned(),
         };
         let began = Instant::now();
         while manager.systemctl(&["show", "--property=Version"]).code != Some(0) {
@@ -133,7 +136,9 @@ impl Manager {
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap());
-        command.envs(session(self.folder.path()));
+        command
+            .envs(session(self.folder.path()))
+            .env("TIRO_MODELS", &self.models);
         for (name, folder) in [("XDG_CONFIG_HOME", "mine/config"), ("XDG_DATA_HOME", "mine/data")] {
             command.env(name, self.at(folder));
         }
@@ -200,19 +205,10 @@ fn script(path: &Path, body: &str) {
 #[tokio::test]
 async fn real_a_user_manager_runs_tiro_held_and_starts_it_again() {
     let Some(tiro) = Tiro::find() else { return };
-    let Some(manager) = Manager::start() else { return };
+    let Some(manager) = Manager::start(&tiro) else {
+        return;
+    };
     let program = tiro.program().display().to_string();
-    let config = manager.at("mine/config/tiro/config.toml");
-    fs::create_dir_all(config.parent().unwrap()).unwrap();
-    fs::write(
-        &config,
-        format!(
-            "[llm]\nmodel = \"{}/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf\"\n",
-            tiro.models().display()
-        ),
-    )
-    .unwrap();
-
     manager
         .run(&program, &["service", "install"])
         .expect_code(0)
@@ -225,7 +221,7 @@ async fn real_a_user_manager_runs_tiro_held_and_starts_it_again() {
         !manager.at("mine/config/systemd").exists(),
         "where only this shell would look"
     );
-    let bus_file = manager.at("home/.local/share/dbus-1/services/org.tiro.Tiro1.service");
+    let bus_file = manager.at("theirs/data/dbus-1/services/org.tiro.Tiro1.service");
     assert!(bus_file.is_file(), "where the bus looks");
     manager
         .run(&program, &["service", "status"])
@@ -286,7 +282,9 @@ async fn real_a_user_manager_runs_tiro_held_and_starts_it_again() {
 #[test]
 fn real_what_is_opened_under_a_user_manager_is_free() {
     let Some(tiro) = Tiro::find() else { return };
-    let Some(manager) = Manager::start() else { return };
+    let Some(manager) = Manager::start(&tiro) else {
+        return;
+    };
     let entry = |id: &str, name: &str, body: &str| {
         let program = manager.at(id);
         script(&program, body);
@@ -369,5 +367,5 @@ fn real_what_is_opened_under_a_user_manager_is_free() {
         "{\"name\": \"rights\", \"text\": \"$HOME is $1\"}",
         "--yes",
     ]);
-    ran.expect_code(0).says(&["NoNewPrivs:\t0", "$HOME is $1"]);
+    ran.expect_code(0).says(&["NoNewPrivs: 0 $HOME is $1"]);
 }

@@ -163,7 +163,9 @@ async fn enable(renewed: bool) -> anyhow::Result<()> {
     tell("systemctl", &["--user", "daemon-reload"]).await?;
     tell("systemctl", &["--user", "enable", UNIT]).await?;
     let start = if renewed { "restart" } else { "start" };
-    tell("systemctl", &["--user", start, UNIT]).await.map(drop)
+    let started = tell("systemctl", &["--user", start, UNIT]).await;
+    started.context("Tiro does not start; `tiro doctor` says what it lacks")?;
+    Ok(())
 }
 
 /// Whether this session has the target that the unit waits for.
