@@ -17,7 +17,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-pub use icon::Icon;
+pub use icon::{Icon, WATCHER, icon_name_of};
 pub use session::{NAME, attend, is_on, owner};
 use tokio::{
     net::{UnixListener, UnixStream},

@@ -354,6 +354,15 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// Reads from stdin, works, and answers on stdout; what goes wrong is for whoever started it.
 fn helper(work: &str) -> ExitCode {
+    #[cfg(target_os = "macos")]
+    if let Some(key) = work.strip_prefix(crate::hotkey::WORK) {
+        let Err(why) = crate::hotkey::hold(key) else {
+            return ExitCode::SUCCESS;
+        };
+        // Nobody may listen any more.
+        let _ = write!(std::io::stdout().lock(), "{why}");
+        return ExitCode::FAILURE;
+    }
     match ::tools::system::helper::run(work, std::io::stdin().lock(), &mut std::io::stdout()) {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

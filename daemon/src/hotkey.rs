@@ -1,15 +1,20 @@
-//! The key of push to talk, whatever window is in front: asked of the desktop's portal, else grabbed on the X server.
+//! The key of push to talk, whatever window is in front: asked of the desktop's portal, else grabbed on the X server, else
+//! taken from macOS.
 //!
 //! The portal comes first because it is the only way on Wayland, and where it is there the person chooses the key. Where
 //! there is neither, a key can be bound to `tiro listen toggle` in the desktop's own settings; so it is said.
 
 mod key;
+#[cfg(any(target_os = "macos", test))]
+mod mac;
 mod portal;
 mod x11;
 
 use std::time::{Duration, Instant};
 
 pub use key::{HOTKEY, Hotkey, Key};
+#[cfg(target_os = "macos")]
+pub use mac::{WORK, hold};
 use portal::{No, Portal, Said};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -67,6 +72,8 @@ pub enum Way {
     Portal,
     /// A grab on the X server.
     X11,
+    /// A hot key of macOS.
+    Mac,
     /// One is wanted, and there is no way.
     None,
 }
@@ -111,7 +118,7 @@ impl Reach {
     }
 
     fn none(why: &[String]) -> Reach {
-        let (way, says) = (Way::None, why.join(" "));
+        let (way, says) = (Way::None, why.join(" ").trim().to_owned());
         Reach { way, says }
     }
 }
@@ -145,6 +152,13 @@ pub async fn attend(settings: Settings, events: mpsc::Sender<Event>) {
 /// Which way a daemon would take now; no key is asked for and none is grabbed.
 pub async fn would_be(settings: &Settings) -> Reach {
     let key = &settings.key;
+    if cfg!(target_os = "macos") {
+        let (way, says) = (
+            Way::Mac,
+            format!("{key}, taken from macOS when the daemon starts."),
+        );
+        return Reach { way, says };
+    }
     let found = match Portal::connect(settings.bus.as_deref(), settings.patience).await {
         Ok(mut portal) => portal.find().await,
         Err(why) => Err(why),
@@ -177,7 +191,8 @@ pub async fn would_be(settings: &Settings) -> Reach {
 /// Why the X server is of no use.
 fn no_x(settings: &Settings) -> Option<String> {
     if cfg!(target_os = "macos") {
-        return Some("On macOS Tiro takes no key by itself.".to_owned());
+        // The one of XQuartz sees only what is typed into its own windows.
+        return Some(String::new());
     }
     match (&settings.display, settings.wayland) {
         (_, true) => Some("On Wayland no program can take a key by itself.".to_owned()),
@@ -250,11 +265,36 @@ impl Keeper {
                 }
             }
             Err(why) => {
+                #[cfg(target_os = "macos")]
+                let (no_portal, why) = match self.on_mac().await {
+                    Ok(()) => return false,
+                    Err(why) => (String::new(), why),
+                };
                 self.reached(Reach::none(&[no_portal, why])).await;
                 let _ = tokio::time::timeout(again, another).await;
             }
         }
         false
+    }
+
+    /// Takes the key from macOS, and has it until that is over.
+    #[cfg(target_os = "macos")]
+    async fn on_mac(&mut self) -> Result<(), String> {
+        let program =
+            std::env::current_exe().map_err(|error| format!("Tiro does not find itself ({error})."))?;
+        let mut carbon = mac::Carbon::of(&program, &self.settings.key).await?;
+        let (way, says) = (Way::Mac, format!("{}, taken from macOS.", self.settings.key));
+        self.reached(Reach { way, says }).await;
+        loop {
+            match carbon.next().await {
+                mac::Said::Pressed => self.tell(Happened::Pressed).await,
+                mac::Said::Released(held) => self.tell(Happened::Released(held)).await,
+                mac::Said::Over => break,
+            }
+        }
+        self.reached(Reach::none(&["What had the key for Tiro has ended.".to_owned()]))
+            .await;
+        Ok(())
     }
 
     async fn serve(&self, grab: &mut Grab) -> Over {

@@ -1,12 +1,13 @@
 //! Passwords: from a command, from a file that nobody else may read, or from the Secret Service. None is ever logged.
 
 use std::{
-    collections::HashMap, fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path, process::Stdio,
-    time::Duration,
+    collections::HashMap, ffi::OsStr, fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path,
+    process::Stdio, time::Duration,
 };
 
 use anyhow::{Context as _, bail, ensure};
 use tokio::{io::AsyncReadExt as _, process::Command};
+use tools::system::desktop::outside::Outside;
 use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Variant};
 
 use crate::config::FilePath;
@@ -121,7 +122,11 @@ pub async fn key(command: &str, file: &FilePath, account: Option<&str>) -> anyho
 async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String> {
     let words = shell_words::split(line).context("its quotes do not match")?;
     let (program, arguments) = words.split_first().context("it is empty")?;
-    let mut child = Command::new(program)
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    // A keeper of passwords may be one that has more rights than who calls it.
+    let outside = Outside::of(OsStr::new(program), &arguments, patience);
+    let (runner, arguments) = outside.command.split_first().context("it is empty")?;
+    let mut child = Command::new(runner)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -143,6 +148,8 @@ async fn of_command(line: &str, patience: Duration) -> anyhow::Result<String> {
     if done.is_err() {
         // Waits for its end too, so that nothing of it is left.
         child.kill().await?;
+    } else {
+        outside.ended();
     }
     done.unwrap_or_else(|_| bail!("{program} took longer than {} s", patience.as_secs()))
 }

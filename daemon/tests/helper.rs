@@ -7,6 +7,8 @@
     reason = "this is a test; clippy knows only functions under #[test] as such"
 )]
 
+#[path = "helper/sway.rs"]
+mod sway;
 #[path = "helper/wayland.rs"]
 mod wayland;
 
@@ -23,29 +25,101 @@ const TIRO: &str = env!("CARGO_BIN_EXE_tiro");
 /// Longest any command here may take, on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Where programs copy and paste: the variables that lead there, and the programs of others that do it.
+struct Seat {
+    set: Vec<(&'static str, String)>,
+    unset: &'static str,
+    pastes: &'static [&'static str],
+    copies: &'static [&'static str],
+}
+
+impl Seat {
+    fn command(&self, program: &str, home: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_remove(self.unset)
+            .envs(self.set.iter().map(|(name, value)| (name, value)))
+            .env("TIRO_HOME", home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn tiro(&self, home: &Path, args: &[&str]) -> (bool, String, String) {
+        told(finish(self.command(TIRO, home).args(args).spawn().unwrap()))
+    }
+
+    /// What another program would paste.
+    fn paste(&self, home: &Path) -> String {
+        let mut paste = self.command(self.pastes[0], home);
+        let (fine, out, err) = told(finish(paste.args(&self.pastes[1..]).spawn().unwrap()));
+        assert!(fine, "{err}");
+        out
+    }
+
+    /// What another program copies. It goes into the background and stays there until something else is copied.
+    fn copy(&self, home: &Path, text: &str) {
+        let mut copy = self.command(self.copies[0], home);
+        copy.args(&self.copies[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut copy = copy.spawn().unwrap();
+        copy.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        copy.wait().unwrap();
+    }
+
+    /// Copies a text that is hard to write down, and pastes it elsewhere.
+    #[track_caller]
+    fn keeps_what_is_copied(&self, home: &Path) {
+        let text = r#"{"text": "Grüße, ☕ and\ntwo lines"}"#;
+        let copied = self.tiro(home, &["call", "clipboard.write", text]);
+        assert_eq!(
+            (copied.0, &*copied.1),
+            (true, "I copied Grüße, ☕ and two lines."),
+            "{}",
+            copied.2
+        );
+        for _ in 0..2 {
+            assert_eq!(
+                self.paste(home),
+                "Grüße, ☕ and\ntwo lines",
+                "it can be pasted again and again"
+            );
+        }
+    }
+}
+
+/// Whether all of these programs answer; said aloud where one does not, and then it fails where they are required.
+fn are_there(programs: &[(&str, &str)]) -> bool {
+    let answers = |(program, argument): &(&str, &str)| {
+        let quiet = Command::new(program)
+            .arg(argument)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        quiet.is_ok_and(|status| status.success())
+    };
+    let missing = programs.iter().find(|program| !answers(program));
+    if let Some((missing, _)) = missing {
+        let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
+        assert!(!required, "there is no {missing}");
+        println!("SKIPPED: there is no {missing}; run `cargo xtask setup`");
+    }
+    missing.is_none()
+}
+
 /// A display without a screen, which ends with its test.
 struct Display {
     server: Child,
-    name: String,
+    seat: Seat,
 }
 
 impl Display {
     /// `None` with a loud line where there is none and none is required.
     fn start() -> Option<Display> {
-        let there = |program: &str, argument: &str| {
-            let quiet = Command::new(program)
-                .arg(argument)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            quiet.is_ok_and(|status| status.success())
-        };
-        if !(there("Xvfb", "-help") && there("xclip", "-version")) {
-            assert!(
-                std::env::var_os("TIRO_REQUIRE_REAL").is_none(),
-                "there is no Xvfb or no xclip"
-            );
-            println!("SKIPPED: there is no Xvfb or no xclip; run `cargo xtask setup`");
+        if !are_there(&[("Xvfb", "-help"), ("xclip", "-version")]) {
             return None;
         }
         // The server chooses a free number and says which.
@@ -70,48 +144,13 @@ impl Display {
             number.push(char::from(byte[0]));
         }
         assert!(!number.is_empty(), "the display does not start");
-        Some(Display {
-            server,
-            name: format!(":{number}"),
-        })
-    }
-
-    fn command(&self, program: &str, home: &Path) -> Command {
-        let mut command = Command::new(program);
-        command
-            .env("DISPLAY", &self.name)
-            .env_remove("WAYLAND_DISPLAY")
-            .env("TIRO_HOME", home)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn tiro(&self, home: &Path, args: &[&str]) -> (bool, String, String) {
-        told(finish(self.command(TIRO, home).args(args).spawn().unwrap()))
-    }
-
-    /// What another program would paste.
-    fn paste(&self, home: &Path) -> String {
-        let xclip = self
-            .command("xclip", home)
-            .args(["-selection", "clipboard", "-o"])
-            .spawn();
-        told(finish(xclip.unwrap())).1
-    }
-
-    /// What another program copies. It goes into the background and stays there until something else is copied.
-    fn copy(&self, home: &Path, text: &str) {
-        let mut xclip = self.command("xclip", home);
-        xclip
-            .args(["-selection", "clipboard", "-i"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut xclip = xclip.spawn().unwrap();
-        xclip.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        xclip.wait().unwrap();
+        let seat = Seat {
+            set: vec![("DISPLAY", format!(":{number}"))],
+            unset: "WAYLAND_DISPLAY",
+            pastes: &["xclip", "-selection", "clipboard", "-o"],
+            copies: &["xclip", "-selection", "clipboard", "-i"],
+        };
+        Some(Display { server, seat })
     }
 }
 
@@ -149,27 +188,8 @@ fn what_is_copied_outlives_the_command_and_what_others_copy_is_read() {
     let Some(display) = Display::start() else { return };
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let copied = display.tiro(
-        home,
-        &[
-            "call",
-            "clipboard.write",
-            r#"{"text": "Grüße, ☕ and\ntwo lines"}"#,
-        ],
-    );
-    assert_eq!(
-        (copied.0, &*copied.1),
-        (true, "I copied Grüße, ☕ and two lines."),
-        "{}",
-        copied.2
-    );
-    for _ in 0..2 {
-        assert_eq!(
-            display.paste(home),
-            "Grüße, ☕ and\ntwo lines",
-            "it can be pasted again and again"
-        );
-    }
+    let display = &display.seat;
+    display.keeps_what_is_copied(home);
     let read = display.tiro(home, &["call", "clipboard.read"]);
     assert_eq!(read.1, "Grüße, ☕ and two lines", "{}", read.2);
     display.copy(home, "from another program");
@@ -208,7 +228,7 @@ fn an_empty_clipboard_and_an_absent_display_are_said_plainly() {
         );
     }
     let Some(display) = Display::start() else { return };
-    let empty = display.tiro(home.path(), &["call", "clipboard.read"]);
+    let empty = display.seat.tiro(home.path(), &["call", "clipboard.read"]);
     assert_eq!(empty.1, "There is no text in the clipboard.", "{}", empty.2);
 }
 

@@ -121,6 +121,36 @@ fn whoever_holds_the_key_is_heard_and_whoever_taps_it_too() {
     );
 }
 
+/// The key of a muted microphone opens nothing; the same key works again when it is not.
+#[test]
+fn a_muted_microphone_stays_closed_under_the_key() {
+    on_x(
+        "a_muted_microphone_stays_closed_under_the_key",
+        async |_, pulse, screen| {
+            let talk = patient(1).await;
+            let _keys = talk.running.keys(settings(None, Some(&screen)));
+            taken_on_x(&talk).await;
+            assert_eq!(talk.listen("mute").await, "muted");
+            screen.xdotool(&["keydown", KEY]);
+            tokio::time::sleep(HELD).await;
+            assert_eq!(pulse.recorders(), 0, "it was opened");
+            screen.xdotool(&["keyup", KEY]);
+            let status = talk.running.status().await;
+            assert!(status.muted && status.turns == 0, "{status:?}");
+
+            // What was pressed while it was muted does not count when it no longer is.
+            assert_eq!(talk.listen("unmute").await, "idle");
+            tokio::time::sleep(HELD).await;
+            assert_eq!(pulse.recorders(), 0);
+            screen.xdotool(&["key", KEY]);
+            pulse.until_recorders(1);
+            // Muting closes what the key has opened.
+            assert_eq!(talk.listen("mute").await, "muted");
+            pulse.until_recorders(0);
+        },
+    );
+}
+
 /// Another program takes a key.
 fn grabs(
     other: &x11rb::rust_connection::RustConnection,

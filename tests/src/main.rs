@@ -16,8 +16,12 @@ mod spoken;
 mod chat;
 mod daemon_loop;
 mod session;
+mod service;
 mod answers;
 mod icon;
+#[path = "../../daemon/tests/helper/sway.rs"]
+mod sway;
+mod waybar;
 mod dialogue;
 mod far;
 mod llama_server;

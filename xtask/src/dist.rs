@@ -563,7 +563,7 @@ mod tests {
         for (_, place) in SERVICE {
             let text = fs::read_to_string(root.join(place)).unwrap();
             assert!(
-                text.contains("/usr/bin/tiro") && !text.contains('@'),
+                text.contains("/usr/bin/tiro") && !text.contains("@TIRO@"),
                 "{place}: {text}"
             );
         }

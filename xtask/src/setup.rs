@@ -227,16 +227,22 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
-        name: "sway and wl-clipboard",
-        why: "are a Wayland desktop without a screen, and the program that pastes there what a test copied",
+        name: "sway, wl-clipboard, Waybar and grim",
+        why: "are a Wayland desktop without a screen, and what pastes, shows Tiro's state and takes pictures there",
         used: Use::Test,
         present: || {
-            cfg!(target_os = "macos") || (works("sway", &["--version"]) && works("wl-paste", &["--version"]))
+            let all = [
+                ("sway", "--version"),
+                ("wl-paste", "--version"),
+                ("waybar", "--version"),
+                ("grim", "-h"),
+            ];
+            cfg!(target_os = "macos") || all.iter().all(|(name, argument)| works(name, &[argument]))
         },
         how: packages(
-            &["sway", "wl-clipboard"],
-            &["sway", "wl-clipboard"],
-            &["sway", "wl-clipboard"],
+            &["sway", "wl-clipboard", "waybar", "grim"],
+            &["sway", "wl-clipboard", "waybar", "grim"],
+            &["sway", "wl-clipboard", "waybar", "grim"],
             &[],
         ),
     },

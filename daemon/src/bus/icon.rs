@@ -41,9 +41,14 @@ use crate::{
 /// Where the item is; the only path at which every bar looks.
 const PATH: &str = "/StatusNotifierItem";
 /// Who brings items and bars together.
-const WATCHER: &str = "org.kde.StatusNotifierWatcher";
+pub const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 /// How long that one has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the icon of a daemon is called on the bus, as the specification has it.
+pub fn icon_name_of(pid: u32) -> String {
+    format!("org.kde.StatusNotifierItem-{pid}-1")
+}
 
 /// What the icon stands on.
 #[derive(Clone)]
@@ -96,7 +101,7 @@ impl Icon {
     }
 
     async fn follow(&self, connection: &Connection) -> zbus::Result<()> {
-        let name = format!("org.kde.StatusNotifierItem-{}-1", std::process::id());
+        let name = icon_name_of(std::process::id());
         connection.request_name(name.as_str()).await?;
         let bus = DBusProxy::new(connection).await?;
         // Before it is asked for, so that none comes unseen in between.

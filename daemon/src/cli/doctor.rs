@@ -5,6 +5,7 @@
 
 mod accounts;
 mod hotkey;
+mod icon;
 mod microphone;
 mod model_server;
 mod report;
@@ -556,6 +557,7 @@ async fn daemon(app: &App) -> Section {
             );
         }
     }
+    icon::icon(&mut section, pid, &app.config).await;
     hotkey::hotkey(&mut section, reach, app).await;
     speech_server::served(&mut section, &app.config).await;
     section

@@ -2,17 +2,18 @@
 //! fails. systemd and D-Bus on Linux, launchd on macOS.
 
 mod files;
+mod manager;
 
 use std::{
     path::{Path, PathBuf},
-    process::{ExitCode, Stdio},
+    process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
 use clap::Subcommand;
 use files::{AGENT, Found, Places, Planned, UNIT};
-use tokio::process::Command;
+use manager::tell;
 use zbus::fdo::DBusProxy;
 
 use super::{app::App, say};
@@ -29,8 +30,6 @@ pub enum ServiceVerb {
     Status,
 }
 
-/// How long the service manager has; stopping Tiro waits for what is being written.
-const PATIENCE: Duration = Duration::from_secs(90);
 /// How long the bus has to read its files again.
 const BUS: Duration = Duration::from_secs(3);
 
@@ -43,10 +42,11 @@ pub async fn run(app: &App, verb: ServiceVerb) -> anyhow::Result<ExitCode> {
         std::env::var_os("TIRO_HOME").is_none_or(|home| home.is_empty()),
         "the service has the folders of the person; unset TIRO_HOME"
     );
-    let files = files::plan(&places(app)?, &program()?)?;
+    let [files, elsewhere] = planned(app).await?;
     match verb {
         ServiceVerb::Install => install(&files).await,
-        ServiceVerb::Remove => remove(&files).await,
+        // What was installed when no service manager answered lies where this shell has it.
+        ServiceVerb::Remove => remove(&[files, elsewhere].concat()).await,
         ServiceVerb::Status => status(&files).await,
     }
 }
@@ -57,7 +57,7 @@ async fn install(files: &[Planned]) -> anyhow::Result<ExitCode> {
         say(&format!("wrote {}", path.display()))?;
     }
     let loaded = match files {
-        _ if !manager_answers().await => None,
+        _ if !manager::answers().await => None,
         [agent] if cfg!(target_os = "macos") => Some(load(&agent.path).await),
         _ => Some(enable(!written.is_empty()).await),
     };
@@ -86,11 +86,11 @@ async fn install(files: &[Planned]) -> anyhow::Result<ExitCode> {
 }
 
 async fn remove(files: &[Planned]) -> anyhow::Result<ExitCode> {
-    let installed = matches!(
-        files.first().map(files::look).transpose()?,
-        Some(Found::Same | Found::Older)
-    );
-    let answers = manager_answers().await;
+    let mut installed = false;
+    for file in files.iter().filter(|file| file.starts_it()) {
+        installed |= matches!(files::look(file)?, Found::Same | Found::Older);
+    }
+    let answers = manager::answers().await;
     if installed && answers {
         let stopped = match files {
             [agent] if cfg!(target_os = "macos") => {
@@ -141,7 +141,7 @@ async fn status(files: &[Planned]) -> anyhow::Result<ExitCode> {
         };
         say(&format!("{}: {word}", file.path.display()))?;
     }
-    if manager_answers().await {
+    if manager::answers().await {
         let (program, arguments) = match cfg!(target_os = "macos") {
             true => ("launchctl", vec!["list", AGENT]),
             false => ("systemctl", vec!["--user", "is-active", UNIT]),
@@ -163,7 +163,9 @@ async fn enable(renewed: bool) -> anyhow::Result<()> {
     tell("systemctl", &["--user", "daemon-reload"]).await?;
     tell("systemctl", &["--user", "enable", UNIT]).await?;
     let start = if renewed { "restart" } else { "start" };
-    tell("systemctl", &["--user", start, UNIT]).await
+    let started = tell("systemctl", &["--user", start, UNIT]).await;
+    started.context("Tiro does not start; `tiro doctor` says what it lacks")?;
+    Ok(())
 }
 
 /// Whether this session has the target that the unit waits for.
@@ -175,33 +177,7 @@ async fn desktop_tells() -> bool {
 async fn load(agent: &Path) -> anyhow::Result<()> {
     // One that is not loaded cannot be unloaded, and that is well.
     let _ = tell("launchctl", &["unload", text(agent)?]).await;
-    tell("launchctl", &["load", "-w", text(agent)?]).await
-}
-
-/// Whether there is a service manager of this person.
-async fn manager_answers() -> bool {
-    let (program, arguments) = match cfg!(target_os = "macos") {
-        true => ("launchctl", ["list", ""].as_slice()),
-        // Answers also where some unit of the session has failed.
-        false => ("systemctl", ["--user", "show", "--property=Version"].as_slice()),
-    };
-    let arguments: Vec<&str> = arguments.iter().copied().filter(|a| !a.is_empty()).collect();
-    tell(program, &arguments).await.is_ok()
-}
-
-/// Runs a program to its end.
-async fn tell(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    let line = format!("{program} {}", arguments.join(" "));
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let ran = tokio::time::timeout(PATIENCE, command.output());
-    let ran = ran
-        .await
-        .with_context(|| format!("`{line}` does not come to an end"))?;
-    let ran = ran.with_context(|| format!("cannot run `{line}`"))?;
-    let says = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
-    ensure!(ran.status.success(), "`{line}` failed: {says}");
-    Ok(())
+    tell("launchctl", &["load", "-w", text(agent)?]).await.map(drop)
 }
 
 /// dbus-broker looks at its folders only when it is told to; dbus-daemon sees what is new by itself.
@@ -216,14 +192,27 @@ async fn read_bus_files_again() {
     }
 }
 
-fn places(app: &App) -> anyhow::Result<Places> {
+/// The files as the service manager finds them, and where they differ, as this shell would have them found.
+async fn planned(app: &App) -> anyhow::Result<[Vec<Planned>; 2]> {
     let above = |path: &Path, levels: usize| path.ancestors().nth(levels).map(Path::to_owned);
     let home = std::env::home_dir().context("no home folder is known; set HOME")?;
-    Ok(Places {
+    let own = Places {
         config: above(&app.paths.config, 2).unwrap_or_else(|| home.join(".config")),
         data: above(&app.paths.data, 1).unwrap_or_else(|| home.join(".local/share")),
         home,
-    })
+        variables: Vec::new(),
+    };
+    let program = program()?;
+    let mut theirs = own.clone();
+    if let Some(known) = manager::known().await {
+        theirs.config = known.config().unwrap_or(theirs.config);
+        theirs.data = known.data().unwrap_or(theirs.data);
+        theirs.variables = known.lacks(&|name| std::env::var(name).ok());
+    }
+    let theirs = files::plan(&theirs, &program)?;
+    let mut own = files::plan(&own, &program)?;
+    own.retain(|file| theirs.iter().all(|other| other.path != file.path));
+    Ok([theirs, own])
 }
 
 /// This program, as it can be started again.

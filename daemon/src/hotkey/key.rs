@@ -74,6 +74,12 @@ impl Key {
         self.written(["CTRL", "ALT", "SHIFT", "LOGO"])
     }
 
+    /// As xkbcommon calls it, without what is held beside it.
+    #[cfg(any(target_os = "macos", test))]
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn written(&self, [ctrl, alt, shift, logo]: [&str; 4]) -> String {
         let held = [
             (self.ctrl, ctrl),

@@ -13,7 +13,10 @@ use std::{
 pub use desktop::{Place, installed};
 pub use running::{Running, quit, running};
 
-use super::{desktop::Desk, heard};
+use super::{
+    desktop::{Desk, outside},
+    heard,
+};
 use crate::contract::ToolError;
 
 /// How long a program is watched for dying at once.
@@ -75,7 +78,7 @@ pub fn choose<'a>(heard: &str, apps: &'a [App]) -> Result<&'a App, ToolError> {
 }
 
 /// Starts a program and leaves it alone: its own process group and, where systemd runs the session, its own scope; no
-/// terminal, reaped when it ends.
+/// terminal, reaped when it ends. A Tiro that is held has the service manager start it.
 ///
 /// # Errors
 /// `Tell` when it cannot be started or ends with an error at once.
@@ -84,6 +87,14 @@ pub async fn launch(desk: &Desk, app: &App) -> Result<(), ToolError> {
     let Some((program, arguments)) = app.command.split_first() else {
         return Err(failed("its entry names no program".to_owned()));
     };
+    let folder = app.folder.as_deref().filter(|f| f.is_dir());
+    if desk.held {
+        match outside::start(desk, &app.id, &app.command, folder, SETTLE).await {
+            Ok(done) => return done.map_err(failed),
+            // One that is held as Tiro is may still be of use.
+            Err(trouble) => tracing::debug!(?trouble, "the service manager starts no app"),
+        }
+    }
     let mut command = tokio::process::Command::new(program);
     command
         .args(arguments)
@@ -92,7 +103,7 @@ pub async fn launch(desk: &Desk, app: &App) -> Result<(), ToolError> {
         .stderr(Stdio::null())
         .process_group(0)
         .kill_on_drop(false);
-    if let Some(folder) = app.folder.as_deref().filter(|f| f.is_dir()) {
+    if let Some(folder) = folder {
         command.current_dir(folder);
     }
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;

@@ -7,6 +7,7 @@ mod apps;
 pub(crate) mod bus;
 mod child;
 pub(crate) mod mac;
+pub mod outside;
 mod scopes;
 pub mod battery;
 pub mod bluetooth;
@@ -62,6 +63,8 @@ pub struct Desk {
     pub root: PathBuf,
     /// How long a service has for one answer.
     pub patience: Duration,
+    /// Whether Tiro is held so that the service manager starts what is the person's ([`outside`]).
+    pub held: bool,
     /// The media player that was used last; shared by all clones.
     pub used: Arc<Mutex<Option<String>>>,
 }
@@ -76,6 +79,7 @@ impl Desk {
             env: Vec::new(),
             root: PathBuf::from("/"),
             patience: PATIENCE,
+            held: outside::is_held(),
             used: Arc::default(),
         }
     }
@@ -89,6 +93,7 @@ impl Desk {
             env: Vec::new(),
             root: PathBuf::from("/nonexistent"),
             patience: PATIENCE,
+            held: false,
             used: Arc::default(),
         }
     }

@@ -2,6 +2,7 @@
 //! that describes it stands in its comments: `# tiro: Waters the plants`.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io::Read as _,
     os::unix::fs::MetadataExt as _,
@@ -13,7 +14,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::{plain, which, which::Kind};
+use super::{desktop::outside::Outside, plain, which, which::Kind};
 use crate::contract::ToolError;
 
 /// Most shortcuts, and most files that are looked at for them.
@@ -159,12 +160,14 @@ async fn run_within(shortcut: &Shortcut, text: Option<&str>, patience: Duration)
             "{name} was changed meanwhile, so I did not run it."
         )));
     }
-    let mut command = tokio::process::Command::new(&shortcut.path);
+    let text: Vec<&OsStr> = text.map(OsStr::new).into_iter().collect();
+    let outside = Outside::of(shortcut.path.as_os_str(), &text, patience);
+    let mut command = tokio::process::Command::new(&outside.command[0]);
     if let Some(folder) = std::env::home_dir().filter(|folder| folder.is_dir()) {
         command.current_dir(folder);
     }
     let mut child = command
-        .args(text)
+        .args(&outside.command[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -203,6 +206,7 @@ async fn run_within(shortcut: &Shortcut, text: Option<&str>, patience: Duration)
         Ok((Ok(status), output, errors)) => {
             // What it started in the background and left is its own business.
             group.0 = None;
+            outside.ended();
             Ok(Run {
                 output: plain::lines(&String::from_utf8_lossy(&output)),
                 errors: plain::lines(&String::from_utf8_lossy(&errors)),

@@ -28,7 +28,7 @@ pub(super) async fn hotkey(section: &mut Section, active: Option<Reach>, app: &A
 
 fn tell(section: &mut Section, reach: Reach) {
     match reach.way {
-        Way::Portal | Way::X11 => section.ok("hotkey", reach.says),
+        Way::Portal | Way::X11 | Way::Mac => section.ok("hotkey", reach.says),
         Way::Off => section.info("hotkey", reach.says),
         Way::None => return section.warn("hotkey", reach.says, format!("Instead, {BIND}")),
     }
@@ -53,6 +53,7 @@ mod tests {
         }
         check(Way::Portal, "ok   hotkey: Why.");
         check(Way::X11, "ok   hotkey: Why.");
+        check(Way::Mac, "ok   hotkey: Why.");
         check(Way::Off, "info hotkey: Why.");
         check(Way::None, "WARN hotkey: Why.");
     }

@@ -41,6 +41,15 @@ pub struct Places {
     pub data: PathBuf,
     /// The home folder.
     pub home: PathBuf,
+    /// Variables that the service is given, because its manager does not have them.
+    pub variables: Vec<(&'static str, String)>,
+}
+
+impl Planned {
+    /// Whether this is the one that starts Tiro.
+    pub fn starts_it(&self) -> bool {
+        self.path.ends_with(UNIT) || self.path.extension().is_some_and(|end| end == "plist")
+    }
 }
 
 /// The name of the unit.
@@ -81,6 +90,15 @@ pub fn plan(places: &Places, program: &Path) -> anyhow::Result<Vec<Planned>> {
             text: marked_xml(&PLIST.replace("@TIRO@", &xml(program))),
         }]);
     }
+    let mut unit = SERVICE.to_owned();
+    for (name, value) in &places.variables {
+        ensure!(
+            !value.chars().any(char::is_control),
+            "{name} is {value:?}, which cannot be written into a service file"
+        );
+        let word = escaped(&format!("{name}={value}"), "\\\"").replace('%', "%%");
+        unit = unit.replacen("[Service]\n", &format!("[Service]\nEnvironment=\"{word}\"\n"), 1);
+    }
     let own = |path: PathBuf, template: &str, program: String| Planned {
         path,
         text: marked(&template.replace("@TIRO@", &program)),
@@ -88,7 +106,7 @@ pub fn plan(places: &Places, program: &Path) -> anyhow::Result<Vec<Planned>> {
     Ok(vec![
         own(
             places.config.join("systemd/user").join(UNIT),
-            SERVICE,
+            &unit,
             systemd(program),
         ),
         own(
@@ -252,6 +270,7 @@ mod tests {
             config: home.join("config"),
             data: home.join("data"),
             home: home.to_owned(),
+            variables: Vec::new(),
         }
     }
 
@@ -380,5 +399,50 @@ mod tests {
             let ours: Vec<&str> = says.lines().filter(|line| line.contains("tiro")).collect();
             assert!(ours.is_empty(), "{tool}: {ours:?}");
         }
+    }
+
+    /// What systemd makes of the unit's rights, from 0 (closed) to 10. It counts what no user manager can take away, such as
+    /// namespaces and capabilities, so a unit of a user does not come much lower; without any of it this one has 9.8.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_unit_gives_away_what_a_users_service_can() {
+        let home = tempfile::tempdir().unwrap();
+        let files = plan(&places(home.path()), &std::env::current_exe().unwrap()).unwrap();
+        install(&files).unwrap();
+        let ran = Command::new("systemd-analyze")
+            .args([
+                "--user",
+                "--no-pager",
+                "--offline=true",
+                "--threshold=70",
+                "security",
+            ])
+            .arg(&files[0].path)
+            .env("XDG_RUNTIME_DIR", home.path())
+            .output();
+        let Ok(ran) = ran else {
+            let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
+            assert!(!required, "systemd-analyze is not there; run `cargo xtask setup`");
+            println!("SKIPPED: systemd-analyze is not there; run `cargo xtask setup`");
+            return;
+        };
+        let says = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        assert!(ran.status.success(), "{says}");
+        let score = says.lines().find(|line| line.contains("Overall exposure level"));
+        println!("{}", score.unwrap_or_default());
+        assert!(score.is_some(), "{says}");
+    }
+
+    #[test]
+    fn the_unit_has_the_folders_that_its_manager_lacks() {
+        let mut places = places(Path::new("/home/ada"));
+        places.variables = vec![("XDG_DATA_HOME", "/srv/a \"b\" 5%".to_owned())];
+        let files = plan(&places, Path::new("/usr/bin/tiro")).unwrap();
+        let line = r#"[Service]
+Environment="XDG_DATA_HOME=/srv/a \"b\" 5%%"
+Type=notify"#;
+        assert!(files[0].text.contains(line), "{}", files[0].text);
+        places.variables[0].1.push('\n');
+        assert!(plan(&places, Path::new("/usr/bin/tiro")).is_err());
     }
 }

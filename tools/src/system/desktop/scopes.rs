@@ -8,7 +8,8 @@ use super::{
 };
 use crate::contract::ToolError;
 
-const MANAGER: At = At {
+/// The user's service manager.
+pub const MANAGER: At = At {
     name: "org.freedesktop.systemd1",
     path: "/org/freedesktop/systemd1",
     interface: "org.freedesktop.systemd1.Manager",

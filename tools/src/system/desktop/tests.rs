@@ -2,6 +2,7 @@
 //! services that behave badly.
 
 mod absent;
+mod held;
 mod media;
 mod power;
 mod programs;
