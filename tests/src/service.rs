@@ -242,7 +242,7 @@ async fn real_a_user_manager_runs_tiro_held_and_starts_it_again() {
         let ran = manager.run(&program, &["status", "--json"]);
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     };
-    while status().prefix.is_none() {
+    while status().model.is_empty() {
         assert!(
             began.elapsed() < 3 * PATIENCE,
             "the model does not come: {:?}",

@@ -172,6 +172,8 @@ pub fn fold(text: &str) -> Folded {
     let all: Vec<&str> = text.lines().collect();
     let mut kept: Vec<&str> = Vec::new();
     let mut quoted = 0;
+    // How many of the lines that are kept say something: to count them for each line would cost the square of their number.
+    let mut written = 0;
     let mut at = 0;
     while at < all.len() {
         let line = all[at];
@@ -180,12 +182,12 @@ pub fn fold(text: &str) -> Folded {
                 .iter()
                 .take_while(|l| is_quoted(l) || l.trim().is_empty())
                 .count();
-            drop_attribution(&mut kept);
+            written -= drop_attribution(&mut kept);
             quoted += all[at..at + run].iter().filter(|l| is_quoted(l)).count();
             at += run;
             continue;
         }
-        let wrote = kept.iter().any(|line| !line.trim().is_empty());
+        let wrote = written > 0;
         if wrote && (line == "-- " || line == "--" || is_device(line)) {
             // What stands behind the signature is an old mail, or nothing.
             quoted += all[at + 1..].iter().filter(|l| is_quoted(l)).count();
@@ -196,6 +198,7 @@ pub fn fold(text: &str) -> Folded {
             break;
         }
         kept.push(line);
+        written += usize::from(!line.trim().is_empty());
         at += 1;
     }
     let text = paragraphs(&kept);
@@ -220,14 +223,14 @@ fn is_device(line: &str) -> bool {
     line.len() < 60 && (lower.starts_with("sent from my ") || lower.starts_with("get outlook for "))
 }
 
-/// "On Monday Anna wrote:" before a quotation, on one line or two.
-fn drop_attribution(kept: &mut Vec<&str>) {
+/// "On Monday Anna wrote:" before a quotation, on one line or two. Says how many lines with words it took.
+fn drop_attribution(kept: &mut Vec<&str>) -> usize {
     while kept.last().is_some_and(|line| line.trim().is_empty()) {
         kept.pop();
     }
     let ends = kept.last().is_some_and(|line| line.trim_end().ends_with(':'));
     if !ends {
-        return;
+        return 0;
     }
     let is_first = |line: &str| {
         let line = line.trim().to_lowercase();
@@ -242,13 +245,17 @@ fn drop_attribution(kept: &mut Vec<&str>) {
             .is_some_and(|line| line.trim().to_lowercase().starts_with("on "))
         {
             kept.pop();
+            return 2;
         }
+        return 1;
     } else if let [.., before, _] = kept.as_slice()
         && is_first(before)
         && before.len() < 200
     {
         kept.truncate(kept.len() - 2);
+        return 2;
     }
+    0
 }
 
 /// How Outlook and others put the old mail below the new one.
