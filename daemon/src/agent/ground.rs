@@ -20,7 +20,16 @@ const EMPTY: &[&str] = &[
     "it", "me", "my", "of", "on", "or", "s", "the", "this", "to", "what", "with", "you", "your",
 ];
 /// Words that name nothing yet where something has to be named: "a new note", "some things".
-const VAGUE: &[&str] = &["new", "please", "some", "something", "that", "thing", "things"];
+const VAGUE: &[&str] = &[
+    "anything",
+    "new",
+    "please",
+    "some",
+    "something",
+    "that",
+    "thing",
+    "things",
+];
 
 /// How alike a word must be to one that was said: "reminder" and "reminders", "Ana" and "Anna".
 const ALIKE: f64 = 0.9;
@@ -150,10 +159,10 @@ fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
     content.peek().is_some() && content.any(|word| heard.has(&word))
 }
 
-/// Whether a text has no other words than the tool itself: "the calendar" names no place.
+/// Whether a text has no other words than the tool itself, and such that name nothing: "the calendar" is no place.
 fn all_of(text: &str, of_tool: &[String]) -> bool {
     words(text)
-        .filter(|word| !EMPTY.contains(&word.as_str()))
+        .filter(|word| !EMPTY.contains(&word.as_str()) && !VAGUE.contains(&word.as_str()))
         .all(|word| of_tool.iter().any(|own| jaro_winkler(own, &word) >= ALIKE))
 }
 
@@ -538,6 +547,11 @@ mod tests {
         check(
             "put it on a list",
             json!({"label": "a list", "title": "it all"}),
+            json!({}),
+        );
+        check(
+            "is there anything on thursday",
+            json!({"label": "anything"}),
             json!({}),
         );
     }
