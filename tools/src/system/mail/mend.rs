@@ -37,7 +37,8 @@ pub fn header(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A message in which parts begin at the beginning of a line only, as RFC 2046 has it. The parser takes what divides them for
-/// that in the middle of a line, too, and what somebody quotes there would end the text.
+/// that in the middle of a line, too, and what somebody quotes there would end the text. What ends the last part may stand
+/// there: some programs leave out the end of the line before it, and a part without an end would be lost.
 pub fn boundaries(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let known = named(&bytes);
     let mut inner = Vec::new();
@@ -47,7 +48,11 @@ pub fn boundaries(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
             b'\n' => words = false,
             b'-' => {
                 let rest = bytes[at..].strip_prefix(b"--").filter(|_| words);
-                if rest.is_some_and(|rest| known.iter().any(|boundary| rest.starts_with(boundary))) {
+                let begins = |rest: &[u8], boundary: &[u8]| {
+                    rest.strip_prefix(boundary)
+                        .is_some_and(|rest| !rest.starts_with(b"--"))
+                };
+                if rest.is_some_and(|rest| known.iter().any(|boundary| begins(rest, boundary))) {
                     inner.push(at + 1);
                 }
             }
@@ -118,6 +123,8 @@ mod tests {
             &format!("{fields}--b 1\nsays --b 1 here\n> --b 1\n --b 1\n---b 1\n--b 1--\n"),
             &format!("{fields}--b 1\nsays -\u{1}-b 1 here\n> -\u{1}-b 1\n --b 1\n---b 1\n--b 1--\n"),
         );
+        let closed = format!("{fields}--b 1\n\nthe end--b 1--\n");
+        check(&closed, &closed);
         check("a --b 1\n", "a --b 1\n");
         check("Boundary=x; y\na --x", "Boundary=x; y\na -\u{1}-x");
         check("boundary=\"\"\na --", "boundary=\"\"\na --");
