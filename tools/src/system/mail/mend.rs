@@ -7,6 +7,8 @@ use super::message::MAX_HEADER;
 /// Longest text that divides parts (RFC 2046 allows 70), and most of them that are minded.
 const MAX_BOUNDARY: usize = 200;
 const MAX_BOUNDARIES: usize = 16;
+/// Most pairs of dashes inside of lines that are looked at; a message with more has drawings in it.
+const MAX_DASHES: usize = 200_000;
 /// Keeps two dashes apart; it is no letter, so it is never shown.
 const APART: u8 = 1;
 
@@ -42,12 +44,15 @@ pub fn header(bytes: &[u8]) -> Cow<'_, [u8]> {
 pub fn boundaries(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let known = named(&bytes);
     let mut inner = Vec::new();
-    let mut words = false;
+    let (mut words, mut looked) = (false, 0);
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
             b'\n' => words = false,
             b'-' => {
-                let rest = bytes[at..].strip_prefix(b"--").filter(|_| words);
+                let rest = bytes[at..]
+                    .strip_prefix(b"--")
+                    .filter(|_| words && looked < MAX_DASHES);
+                looked += usize::from(rest.is_some());
                 let begins = |rest: &[u8], boundary: &[u8]| {
                     rest.strip_prefix(boundary)
                         .is_some_and(|rest| !rest.starts_with(b"--"))
