@@ -7,6 +7,8 @@ use super::message::MAX_HEADER;
 /// Longest text that divides parts (RFC 2046 allows 70), and most of them that are minded.
 const MAX_BOUNDARY: usize = 200;
 const MAX_BOUNDARIES: usize = 16;
+/// Most pairs of dashes inside of lines that are looked at; a message with more has drawings in it.
+const MAX_DASHES: usize = 200_000;
 /// Keeps two dashes apart; it is no letter, so it is never shown.
 const APART: u8 = 1;
 
@@ -37,17 +39,25 @@ pub fn header(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A message in which parts begin at the beginning of a line only, as RFC 2046 has it. The parser takes what divides them for
-/// that in the middle of a line, too, and what somebody quotes there would end the text.
+/// that in the middle of a line, too, and what somebody quotes there would end the text. What ends the last part may stand
+/// there: some programs leave out the end of the line before it, and a part without an end would be lost.
 pub fn boundaries(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let known = named(&bytes);
     let mut inner = Vec::new();
-    let mut words = false;
+    let (mut words, mut looked) = (false, 0);
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
             b'\n' => words = false,
             b'-' => {
-                let rest = bytes[at..].strip_prefix(b"--").filter(|_| words);
-                if rest.is_some_and(|rest| known.iter().any(|boundary| rest.starts_with(boundary))) {
+                let rest = bytes[at..]
+                    .strip_prefix(b"--")
+                    .filter(|_| words && looked < MAX_DASHES);
+                looked += usize::from(rest.is_some());
+                let begins = |rest: &[u8], boundary: &[u8]| {
+                    rest.strip_prefix(boundary)
+                        .is_some_and(|rest| !rest.starts_with(b"--"))
+                };
+                if rest.is_some_and(|rest| known.iter().any(|boundary| begins(rest, boundary))) {
                     inner.push(at + 1);
                 }
             }
@@ -118,6 +128,8 @@ mod tests {
             &format!("{fields}--b 1\nsays --b 1 here\n> --b 1\n --b 1\n---b 1\n--b 1--\n"),
             &format!("{fields}--b 1\nsays -\u{1}-b 1 here\n> -\u{1}-b 1\n --b 1\n---b 1\n--b 1--\n"),
         );
+        let closed = format!("{fields}--b 1\n\nthe end--b 1--\n");
+        check(&closed, &closed);
         check("a --b 1\n", "a --b 1\n");
         check("Boundary=x; y\na --x", "Boundary=x; y\na -\u{1}-x");
         check("boundary=\"\"\na --", "boundary=\"\"\na --");
