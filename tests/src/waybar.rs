@@ -28,8 +28,8 @@ const STYLE: &str = "* { min-height: 0; } #custom-tiro { min-width: 200px; }\n\
 async fn real_waybar_shows_the_state_and_the_icon() {
     let Some(tiro) = Tiro::find() else { return };
     for program in ["sway", "waybar", "grim"] {
-        let says = if program == "grim" { "-h" } else { "--version" };
-        if Command::new(program).arg(says).output().is_err() {
+        let asked = if program == "grim" { "-h" } else { "--version" };
+        if Command::new(program).arg(asked).output().is_err() {
             return skipped(program);
         }
     }

@@ -121,7 +121,9 @@ pub fn hold(key: &str) -> Result<(), String> {
     }
 
     let key: Key = key.parse()?;
-    let wanted: HotKey = carbon(&key).parse().map_err(|error| format!("{error}."))?;
+    let wanted = carbon(&key)
+        .parse::<HotKey>()
+        .map_err(|error| format!("{error}."))?;
     let first = MainThreadMarker::new().ok_or("It was not asked on the first thread.")?;
     let app = NSApplication::sharedApplication(first);
     // No icon in the Dock, no menu.
