@@ -210,9 +210,15 @@ impl<'m> Session<'m> {
                 }
             }
             usage.generated += number(written.len());
-            if usage.generated < request.max_tokens && !stream.stopped() {
-                self.decode(&written, true)?;
+            if stream.stopped() {
+                continue;
             }
+            if usage.generated >= request.max_tokens
+                || self.held.len() + written.len() > self.context.n_ctx() as usize
+            {
+                break End::Length;
+            }
+            self.decode(&written, true)?;
         };
         tell(stream.finish());
         usage.decode_ms = millis(start);
@@ -277,11 +283,15 @@ impl<'m> Session<'m> {
             (opening.text.as_str(), &opening.grammar)
         });
         let mut jump = grammar.as_deref().and_then(Jump::new);
-        let forced = jump
+        let mut forced = jump
             .as_mut()
             .map(|jump| forced(&self.tokens, jump))
             .unwrap_or_default();
         let path = opening.map_or(&[][..], |(_, path)| path);
+        if prompt.len() + path.len() + forced.len() >= self.context.n_ctx() as usize {
+            // No room for a beginning that nobody has to choose is none for an answer.
+            (jump, forced) = (None, Vec::new());
+        }
         go_to(self, &[path, &forced].concat())?;
         Ok(Begun {
             text,
