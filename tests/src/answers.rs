@@ -137,7 +137,7 @@ async fn a_button_says_yes_and_another_one_takes_it_back() {
             world.press(question, button).await;
         }
     };
-    let turn = world.ask("note milk").await;
+    let turn = world.ask("note milk & more").await;
     let question = world.desktop.shown(0).await;
     others(&question).await;
     world.press(&question, &no(&question)).await;

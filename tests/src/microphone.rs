@@ -579,7 +579,8 @@ fn a_key_is_enough_to_ask_and_to_answer_what_is_asked_back() {
             let desktop = Desktop::default();
             let _desktop = desktop.serve(&session).await;
             let llm = ScriptedLlm::replies([note("Buy milk")]);
-            let stt = ScriptedStt::replies(["note that I need milk", "What was that?", "Yes, please."]);
+            let stt =
+                ScriptedStt::replies(["note that I need to buy milk", "What was that?", "Yes, please."]);
             let mut talk = Talk::with(llm, stt, |parts| {
                 asking_tools(parts);
                 parts.limits.patience = PATIENCE;
