@@ -562,10 +562,9 @@ mod tests {
         assert_eq!(said(root.join("usr/bin/tiro").to_str().unwrap(), &[]), "tiro");
         for (_, place) in SERVICE {
             let text = fs::read_to_string(root.join(place)).unwrap();
-            assert!(
-                text.contains("/usr/bin/tiro") && !text.contains("@TIRO@"),
-                "{place}: {text}"
-            );
+            // The one name of systemd's that has the sign; every other would be a place that nobody filled in.
+            let filled = !text.replace("=@system-service", "").contains('@');
+            assert!(text.contains("/usr/bin/tiro") && filled, "{place}: {text}");
         }
         for paper in ["copyright", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"] {
             assert!(root.join("usr/share/doc/tiro").join(paper).is_file(), "{paper}");
