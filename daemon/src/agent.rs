@@ -4,6 +4,7 @@
 //! so every dialogue can be tested in microseconds and replayed from a list of inputs.
 
 mod ahead;
+mod calls;
 pub mod amend;
 pub mod conversation;
 mod follow;
@@ -45,6 +46,8 @@ const MAX_MISTAKES: usize = 2;
 
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
+/// The same of a result that the person was told in the tool's words.
+const MAX_SAID: usize = 600;
 
 /// How well words that go on from others must fit a tool whose schema is there for no other schema to be loaded.
 const SURE_AGAIN: f32 = 0.7;
@@ -314,7 +317,7 @@ impl Agent {
             self.toolbox.taint(false);
         }
         let before = self.toolbox.loaded_tokens();
-        let mut discovered = self.take_up();
+        let mut discovered = self.take_up(&text);
         let answer = self.answer_to(text, guest);
         let text = answer.text;
         if answer.no {
@@ -408,7 +411,7 @@ impl Agent {
             self.open(text.clone(), context, discovered);
             return self.ask_back(text, best, guest);
         }
-        discovered.extend(self.pre_discover(fit));
+        discovered.extend(self.pre_discover(fit, earlier.is_none().then_some(text.as_str())));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
         let crowded = self.make_room();
         discovered.retain(|card| !crowded.iter().any(|gone| gone.name == card.name));
@@ -613,7 +616,12 @@ impl Agent {
     fn done(&mut self, call: &Call, output: tools::Output) -> Step {
         let untrusted = output.untrusted || self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
         let cards = self.load_later(output.load.clone());
-        let content = cap(&output.data.to_string(), MAX_RESULT);
+        let content = match self.settings.answer.unless(self.turn.reflex) {
+            // The tool's own sentence is all that the person hears, so it is all that a later request can mean. The data
+            // would be three times as many tokens.
+            Answer::Tool => cap(&output.say, MAX_SAID),
+            Answer::Model => cap(&output.data.to_string(), MAX_RESULT),
+        };
         self.note(call.clone(), content, untrusted, cards);
         self.turn.told = None;
         self.turn.must_call.clear();
@@ -631,7 +639,7 @@ impl Agent {
             // The model reads what the tool found in the delimited result. Repeated as Tiro's own words it would
             // stand outside the delimiters.
             Answer::Tool if untrusted => self.tells(say, words::read_out()),
-            Answer::Tool => self.tells(say.clone(), say),
+            Answer::Tool => self.tells(say, words::told()),
             Answer::Model => Step::Generate(self.ask()),
         }
     }

@@ -182,6 +182,7 @@ mod tests {
             summary: format!("Does {name}"),
             parameters: json!({}),
             confirm,
+            calls: Vec::new(),
         })
         .to_vec()
     }
@@ -244,6 +245,7 @@ mod tests {
                 summary: "Gets one thing of many".repeat(9),
                 parameters: json!({}),
                 confirm: i % 3 == 0,
+                calls: Vec::new(),
             })
             .collect()
     }

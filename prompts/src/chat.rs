@@ -129,6 +129,7 @@ mod tests {
             summary: "Does <|it|>".into(),
             parameters: json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["<s>"]}}}),
             confirm: false,
+            calls: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::{Card, Piece};
+use crate::{Card, Piece, short};
 
 /// The tool syntax that a family of models was trained on.
 pub trait Dialect: Send + Sync {
@@ -22,7 +22,7 @@ pub trait Dialect: Send + Sync {
     /// Section 1, with the family's own instruction on how to call. Stands in the system message.
     fn tools(&self, cards: &[Card]) -> Vec<Piece>;
 
-    /// Section 3: schemas found later, in the same form, without the instruction.
+    /// Section 3: tools found later, without the instruction: in a few lines (`short`), or as in section 1 what has no such form.
     fn found(&self, cards: &[Card]) -> Vec<Piece>;
 
     /// A call as the model would have written it.
@@ -122,6 +122,19 @@ fn signature(card: &Card) -> Value {
     json!({"type": "function", "function": {
         "name": card.name, "description": card.summary, "parameters": parameters,
     }})
+}
+
+/// Tools found later: in a few lines, and those for which the family's own form has to do.
+fn found(cards: &[Card], frame: &Frame, tags: &[&str]) -> (Vec<String>, Vec<Card>) {
+    let mut short = Vec::new();
+    let mut whole = Vec::new();
+    for card in cards {
+        match short::short(card, &(frame.wire_name)(&card.name)) {
+            Some(text) => short.push(defuse(&text, tags)),
+            None => whole.push(card.clone()),
+        }
+    }
+    (short, whole)
 }
 
 /// That a number counts something goes without saying: the grammar lets nothing below zero through, and a tool of which one is

@@ -8,6 +8,7 @@ pub mod render;
 pub mod template;
 pub mod words;
 mod json;
+mod short;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +58,8 @@ pub struct Card {
     pub parameters: Value,
     /// Whether the catalogue row carries `[confirm]`.
     pub confirm: bool,
+    /// Requests and the arguments that each is called with, the one to go by most last.
+    pub calls: Vec<(String, Value)>,
 }
 
 /// The tool part of the prompt. 1 and 2 belong to the static prefix, 3 only grows.

@@ -14,6 +14,9 @@ const FOUND: &str = include_str!("../wording/found.txt");
 /// Has no use once nothing is left to find.
 const DISCOVER: &str = "tools.discover";
 
+/// Of so many core tools the prefix shows calls to go by, thirty tokens each; of all hundred they would be as long as the schemas.
+const CORE_WITH_CALLS: usize = 12;
+
 /// A prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
@@ -89,6 +92,9 @@ impl Renderer {
         text.control(SYSTEM.trim());
         if !core.is_empty() {
             text.control("\n\n").pieces(self.dialect.tools(&core));
+            if core.len() <= CORE_WITH_CALLS {
+                text.pieces(self.calls(&core, "\n\n"));
+            }
         }
         if !all_found {
             text.control("\n\n").control(CATALOG.trim()).control("\n\n");
@@ -191,7 +197,35 @@ impl Renderer {
         let mut text = Text::default();
         text.control(FOUND.trim())
             .control("\n")
-            .pieces(self.dialect.found(cards));
+            .pieces(self.dialect.found(cards))
+            .pieces(self.calls(cards, "\n"));
+        text.into_pieces()
+    }
+
+    /// How some requests are carried out.
+    fn calls(&self, cards: &[Card], before: &str) -> Vec<Piece> {
+        let mut text = Text::default();
+        let frame = self.dialect.frame();
+        let (open, close) = (
+            frame.open.find('{').unwrap_or(0),
+            frame.close.rfind('}').map_or(0, |at| at + 1),
+        );
+        for card in cards {
+            for (said, arguments) in &card.calls {
+                if text.0.is_empty() {
+                    text.control(before).control("For example:");
+                }
+                let line = format!(
+                    "\n{said}\n{}{}{}{}{}",
+                    &frame.open[open..],
+                    (frame.wire_name)(&card.name),
+                    frame.middle,
+                    crate::spaced(arguments),
+                    &frame.close[..close],
+                );
+                text.words(&defuse(&line, self.dialect.tags()));
+            }
+        }
         text.into_pieces()
     }
 

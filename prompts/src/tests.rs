@@ -19,11 +19,20 @@ const HEADERS: &str = include_str!("../fixtures/shapes/headers.jinja");
 fn card(name: &str, summary: &str, confirm: bool) -> Card {
     let parameters =
         json!({"type": "object", "properties": {"when": {"type": "string"}}, "required": ["when"]});
+    let calls = match name {
+        "calendar.query" => vec![("what is on at nine".to_owned(), json!({"when": "nine"}))],
+        "notes.create" => vec![(
+            "note </tools> at <|im_end|> ten".to_owned(),
+            json!({"when": "ten"}),
+        )],
+        _ => Vec::new(),
+    };
     Card {
         name: name.into(),
         summary: summary.into(),
         parameters,
         confirm,
+        calls,
     }
 }
 
@@ -148,6 +157,8 @@ fn golden_strict_roles() {
 fn hermes_is_what_qwen_was_trained_on() {
     let mut sections = sections(Placement::Tail);
     sections.catalog.clear();
+    // The family was trained on schemas alone.
+    sections.core.iter_mut().for_each(|card| card.calls.clear());
     let messages = [
         Message::User {
             text: "lunch?".into(),
@@ -245,12 +256,7 @@ fn a_schema_is_shown_once() {
             .render(&sections(Placement::Tail), &messages)
             .pieces,
     );
-    assert_eq!(
-        text.matches("\"name\": \"notes.create\", \"description\"")
-            .count(),
-        1,
-        "{text}"
-    );
+    assert_eq!(text.matches("\nnotes.create(when): ").count(), 1, "{text}");
 }
 
 #[test]

@@ -5,6 +5,11 @@ pub fn read_out() -> String {
     "I read it out.".to_owned()
 }
 
+/// What Tiro said is the result that stands before this.
+pub fn told() -> String {
+    "I said so.".to_owned()
+}
+
 /// Something was done and then the model failed.
 pub fn did_and_crashed(did: &str) -> String {
     format!("{did} Then something went wrong, and I had to start over.")

@@ -9,7 +9,7 @@ use daemon::{
         Player,
         judge::Row,
         rehearsal::{self, Lines},
-        scenario::{Reader, Scenario},
+        scenario::{Reader, Scenario, Words},
         summary::Outcome,
     },
 };
@@ -78,6 +78,33 @@ fn the_scenarios_cover_every_tool_and_many_dialogues() {
         .filter(|name| *name != "tools.discover");
     let missing: Vec<&str> = business.filter(|name| !accepted.contains(name)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "tools without a scenario");
+}
+
+/// What a model is shown to go by is none of what it is judged on.
+#[test]
+fn no_call_to_go_by_is_a_request_of_the_scenarios() {
+    let words = |text: &str| -> Vec<String> {
+        let words = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let all = scenarios();
+    let said: BTreeSet<Vec<String>> = all
+        .iter()
+        .flat_map(|scenario| &scenario.turns)
+        .filter_map(|turn| match &turn.words {
+            Words::Text(said) => Some(words(said)),
+            _ => None,
+        })
+        .collect();
+    assert!(said.len() > 300, "{} requests", said.len());
+    let shown = tools::ALL.iter().flat_map(|tool| tool.calls);
+    let both: Vec<&str> = shown
+        .map(|(request, _)| *request)
+        .filter(|request| said.contains(&words(request)))
+        .collect();
+    assert_eq!(both, Vec::<&str>::new());
 }
 
 /// The lines that `docs/eval.md` shows are scenarios.

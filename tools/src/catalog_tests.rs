@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::{ALL, Effect, LoadPolicy};
+use crate::{ALL, Effect, LoadPolicy, ToolError};
 
 /// Names that DESIGN section 2 puts into the prompt from the start.
 const CORE: &[&str] = &[
@@ -74,6 +74,46 @@ fn words_are_short_plain_and_enough() {
             );
         }
         assert!(!tool.timeout.is_zero(), "{name}");
+    }
+}
+
+/// Texts of a value.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(all) => all.iter().flat_map(texts).collect(),
+        Value::Object(all) => all.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn calls_to_go_by_fit_and_hold_what_was_said() {
+    let root = tempfile::tempdir().unwrap();
+    let ctx = crate::testing::ctx(root.path());
+    for tool in ALL.iter().filter(|tool| tool.name != "tools.discover") {
+        let name = tool.name;
+        let schema = tool.parameters();
+        let takes_some = schema["properties"]
+            .as_object()
+            .is_some_and(|all| !all.is_empty());
+        assert_eq!(tool.calls.is_empty(), !takes_some, "{name}: calls to go by");
+        for (said, arguments) in tool.calls {
+            let arguments: Value = serde_json::from_str(arguments).unwrap();
+            let fits = tool.preview(arguments.clone(), &ctx);
+            assert!(
+                !matches!(fits, Err(ToolError::Misfit(_))),
+                "{name}: {said}: {fits:?}"
+            );
+            for (key, value) in arguments.as_object().unwrap() {
+                if schema["properties"][key]["enum"].is_array() {
+                    continue;
+                }
+                for text in texts(value) {
+                    assert!(said.contains(text), "{name}: {said}: {key}: {text}");
+                }
+            }
+        }
     }
 }
 

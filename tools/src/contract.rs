@@ -49,6 +49,9 @@ pub trait Tool: 'static {
     const TIMEOUT: Duration = Duration::from_secs(10);
     /// What people say when they want this, at least three.
     const EXAMPLES: &'static [&'static str];
+    /// Requests and the arguments that each is called with, as JSON: what a model goes by when it fills them. It sees the ones
+    /// that are worded most like the request. Their texts stand in the request to the word.
+    const CALLS: &'static [(&'static str, &'static str)] = &[];
     /// Wordings that are this call and can be nothing else, with typed slots: they are carried out without the model.
     /// How they are written stands in `reflex/pattern.rs`.
     const PATTERNS: &'static [&'static str] = &[];
@@ -511,6 +514,8 @@ pub struct Entry {
     pub timeout: Duration,
     /// What people say when they want it.
     pub examples: &'static [&'static str],
+    /// As [`Tool::CALLS`].
+    pub calls: &'static [(&'static str, &'static str)],
     /// As [`Tool::PATTERNS`].
     pub patterns: &'static [&'static str],
     /// When to choose it.
@@ -539,6 +544,7 @@ impl Entry {
             own_words: T::OWN_WORDS,
             timeout: T::TIMEOUT,
             examples: T::EXAMPLES,
+            calls: T::CALLS,
             patterns: T::PATTERNS,
             use_when: T::USE_WHEN,
             limits: T::LIMITS,

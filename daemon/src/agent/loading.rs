@@ -3,11 +3,11 @@
 use prompts::Placement;
 use tools::discover::Match;
 
-use super::{Agent, rules::Phase, toolbox::Loaded};
+use super::{Agent, calls, rules::Phase, toolbox::Loaded};
 
 /// A deferred tool is loaded ahead when it is at least this share as likely as the best one: to take one that is less
 /// likely the model would have to be very sure against the index, and its schema costs a hundred tokens each time.
-const NEAR_BEST: f32 = 0.25;
+const NEAR_BEST: f32 = 0.5;
 
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
@@ -15,9 +15,9 @@ const NEAR_CORE: f32 = 0.5;
 
 impl Agent {
     /// Loads again what was loaded before this conversation.
-    pub(super) fn take_up(&mut self) -> Vec<prompts::Card> {
+    pub(super) fn take_up(&mut self, said: &str) -> Vec<prompts::Card> {
         let kept = std::mem::take(&mut self.kept);
-        let cards = self.load(kept.iter().map(|one| one.name.clone()).collect());
+        let cards = self.load(kept.iter().map(|one| one.name.clone()).collect(), Some(said));
         for one in kept {
             if self.toolbox.is_loaded(&one.name) {
                 self.toolbox.used(&one.name, one.used);
@@ -47,7 +47,7 @@ impl Agent {
 
     /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
     /// fits much worse than the best one only costs tokens.
-    pub(super) fn pre_discover(&mut self, fit: Vec<Match>) -> Vec<prompts::Card> {
+    pub(super) fn pre_discover(&mut self, fit: Vec<Match>, said: Option<&str>) -> Vec<prompts::Card> {
         if !self.settings.loading.lazy || !self.settings.pre_discover {
             return Vec::new();
         }
@@ -66,12 +66,18 @@ impl Agent {
             .filter(|hit| hit.score >= enough)
             // What a match rests on are words that somebody said.
             .inspect(|hit| tracing::debug!(tool = hit.name, score = hit.score, why = hit.why, "found ahead"));
-        self.load(near.map(|hit| hit.name).collect())
+        self.load(near.map(|hit| hit.name).collect(), said)
     }
 
-    /// Loads schemas. With placement `System` they stand in section 3, so the message that found them carries none.
-    pub(super) fn load(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
-        let cards = self.toolbox.load(&names);
+    /// Loads schemas, best first, each with the calls that are most like what was said, if that stands for itself. With
+    /// placement `System` they stand in section 3, so the message that found them carries none.
+    pub(super) fn load(&mut self, names: Vec<String>, said: Option<&str>) -> Vec<prompts::Card> {
+        let mut cards = self.toolbox.load(&names);
+        for (i, card) in cards.iter_mut().enumerate() {
+            let all = std::mem::take(&mut card.calls);
+            let most = if i == 0 { calls::OF_BEST } else { calls::OF_OTHERS };
+            card.calls = said.map_or_else(Vec::new, |said| calls::nearest(all, said, most));
+        }
         match self.settings.placement {
             Placement::Tail => cards,
             Placement::System => Vec::new(),
@@ -81,7 +87,8 @@ impl Agent {
     /// The same for what the model asked for.
     pub(super) fn load_later(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
         let before = self.toolbox.loaded_tokens();
-        let cards = self.load(names);
+        let said = self.talk.said().last().copied().unwrap_or_default().to_owned();
+        let cards = self.load(names, Some(&said));
         self.found.later += self.toolbox.loaded_tokens().saturating_sub(before);
         self.make_room();
         cards

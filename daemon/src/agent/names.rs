@@ -124,7 +124,7 @@ fn calls(said: &str, text: &str, argument: &str) -> bool {
     near.into_iter().any(|word| word == argument)
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)

@@ -83,6 +83,7 @@ impl Agent {
                 summary: entry.summary.to_owned(),
                 parameters: self.timed(entry, schema).into_owned(),
                 confirm: entry.confirm,
+                calls: Vec::new(),
             })
         };
         let cards = names.into_iter().filter_map(card).collect();

@@ -90,7 +90,8 @@ impl Agent {
         mut discovered: Vec<prompts::Card>,
     ) -> Step {
         let before = self.toolbox.loaded_tokens();
-        discovered.extend(self.load(vec![call.name.clone()]));
+        // The call itself follows: nothing better to go by.
+        discovered.extend(self.load(vec![call.name.clone()], None));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
         let crowded = self.make_room();
         discovered.retain(|card| !crowded.iter().any(|gone| gone.name == card.name));

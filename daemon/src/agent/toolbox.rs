@@ -539,8 +539,16 @@ impl Known {
             summary: self.entry.summary.to_owned(),
             parameters: self.parameters.clone(),
             confirm: self.entry.confirm,
+            calls: calls(self.entry),
         }
     }
+}
+
+/// The calls to go by. The catalogue's own tests read them all, so none is lost here.
+fn calls(entry: &Entry) -> Vec<(String, Value)> {
+    let read =
+        |(said, arguments): &(&str, &str)| Some(((*said).to_owned(), serde_json::from_str(arguments).ok()?));
+    entry.calls.iter().filter_map(read).collect()
 }
 
 /// What is in one list and not in the other.

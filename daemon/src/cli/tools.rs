@@ -36,6 +36,7 @@ pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode>
             summary: entry.summary.to_owned(),
             parameters: entry.parameters(),
             confirm: entry.confirm,
+            calls: Vec::new(),
         };
         let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
         asked.push(joined(dialect.found(&[card])));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, read, same_name, signature};
+use super::{Dialect, Frame, ParseError, Parsed, found, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -30,9 +30,17 @@ impl Dialect for Hermes {
 
     fn found(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
-        text.control("<tools>\n")
-            .words(&self.signatures(cards))
+        let (short, whole) = found(cards, &self.frame(), self.tags());
+        text.words(&short.join("\n"));
+        if !whole.is_empty() {
+            text.control(if short.is_empty() {
+                "<tools>\n"
+            } else {
+                "\n<tools>\n"
+            })
+            .words(&self.signatures(&whole))
             .control("</tools>");
+        }
         text.into_pieces()
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, read, same_name, signature};
+use super::{Dialect, Frame, ParseError, Parsed, found, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -26,7 +26,9 @@ impl Dialect for Llama3 {
 
     fn found(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
-        text.words(&self.signatures(cards));
+        let (mut lines, whole) = found(cards, &self.frame(), self.tags());
+        lines.extend((!whole.is_empty()).then(|| self.signatures(&whole)));
+        text.words(&lines.join("\n"));
         text.into_pieces()
     }
 

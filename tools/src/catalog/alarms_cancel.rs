@@ -39,6 +39,13 @@ impl Tool for This {
         "stop the alarm",
         "switch off my wake up call",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "turn off the seven o'clock alarm",
+            r#"{"alarm": "seven o'clock"}"#,
+        ),
+        ("stop the alarm", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(cancel|delete|remove|turn off|switch off) all [of] [my|the] alarms -> alarm=all",
         "(cancel|turn off|switch off|stop) (the|my) alarm",

@@ -44,6 +44,16 @@ impl Tool for This {
         "set a daily alarm for nine pm called medicine",
         "get me up at a quarter to six",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "set an alarm for every weekday at half past six",
+            r#"{"time": "every weekday at half past six"}"#,
+        ),
+        (
+            "alarm tomorrow at five am for the airport",
+            r#"{"time": "tomorrow at five am", "label": "airport"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(set|create|make|add) [me] [an] alarm (for|at) {time:moment}",
         "alarm (for|at) {time:moment}",

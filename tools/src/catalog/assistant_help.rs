@@ -41,6 +41,8 @@ impl Tool for This {
         "which commands do you know",
         "what are you able to do with timers",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("what can I ask you about my calendar", r#"{"topic": "calendar"}"#)];
     const PATTERNS: &'static [&'static str] = &["help [me]", "what can you do [for me]"];
     const USE_WHEN: &'static str = "When the person asks what is possible, not when they want it done.";
 

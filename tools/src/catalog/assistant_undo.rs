@@ -40,6 +40,10 @@ impl Tool for This {
         "that was wrong, undo it",
         "bring back what you just deleted",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("revert the last two changes", r#"{"steps": 2}"#),
+        ("take that back", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "undo",
         "undo (that|it|the last change)",

@@ -41,6 +41,13 @@ impl Tool for This {
         "60 miles per hour in kilometres per hour",
         "how many ounces in a pound",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "what's 70 fahrenheit in celsius",
+            r#"{"amount": "70", "from": "fahrenheit", "to": "celsius"}"#,
+        ),
+        ("how many feet are in a mile", r#"{"from": "mile", "to": "feet"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "convert {amount:amount} {from:unit} (to|into) {to:unit}",
         "what is {amount:amount} {from:unit} in {to:unit}",

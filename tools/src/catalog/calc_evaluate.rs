@@ -34,6 +34,16 @@ impl Tool for This {
         "five plus seven minus two",
         "multiply three point five by four",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "what is fifteen percent of two hundred",
+            r#"{"expression": "fifteen percent of two hundred"}"#,
+        ),
+        (
+            "how much is 96 divided by 8",
+            r#"{"expression": "96 divided by 8"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what is {expression:sum}",
         "how much is {expression:sum}",

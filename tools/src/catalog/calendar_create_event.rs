@@ -70,6 +70,16 @@ impl Tool for This {
         "set up a two hour workshop on monday at nine in my work calendar",
         "put yoga every tuesday at six pm in the calendar and remind me 30 minutes before",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "put dentist on tuesday at half past nine in my calendar",
+            r#"{"title": "dentist", "start": "tuesday at half past nine"}"#,
+        ),
+        (
+            "add lunch with mum on friday from twelve to one at the Anchor",
+            r#"{"title": "lunch with mum", "start": "friday from twelve", "end": "one", "location": "the Anchor", "people": ["mum"]}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For something that happens at a time; a thing to do is reminders.create.";
     const LIMITS: &'static str = "Notes down who takes part but invites nobody.";
 

@@ -53,6 +53,16 @@ impl Tool for This {
         "remove all the standups from my calendar",
         "i'm not going to the book club any more, drop it from now on",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "delete the meeting with Anna tomorrow",
+            r#"{"event": "meeting with Anna", "when": "tomorrow"}"#,
+        ),
+        (
+            "remove all the standups from my calendar",
+            r#"{"event": "standups", "series": "all"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For events; a reminder or to-do is reminders.delete.";
     const LIMITS: &'static str =
         "One occurrence of a series unless all are asked for; tells nobody who takes part.";

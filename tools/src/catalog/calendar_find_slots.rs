@@ -64,6 +64,13 @@ impl Tool for This {
         "find me two free hours this week with a quarter of an hour around them",
         "is there a gap in my calendar for a call on monday",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "find an hour for a meeting next week",
+            r#"{"length": "an hour", "when": "next week"}"#,
+        ),
+        ("what are my free slots tomorrow", r#"{"when": "tomorrow"}"#),
+    ];
     const USE_WHEN: &'static str =
         "For finding free time; whether one certain time is free is calendar.query.";
     const LIMITS: &'static str = "Knows only the person's own calendars, nobody else's.";

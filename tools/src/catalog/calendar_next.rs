@@ -47,6 +47,10 @@ impl Tool for This {
         "when do I see Anna next",
         "what's coming up",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("when is my next dentist appointment", r#"{"text": "dentist"}"#),
+        ("what's next on my schedule", "{}"),
+    ];
     const USE_WHEN: &'static str = "For the next event only; a day or another time is calendar.query.";
     const LIMITS: &'static str = "Changes nothing.";
 

@@ -51,6 +51,14 @@ impl Tool for This {
         "list my events for this weekend",
         "where is the team lunch",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "do I have any meetings with Anna next week",
+            r#"{"when": "next week", "text": "Anna"}"#,
+        ),
+        ("what does today look like", r#"{"when": "today"}"#),
+        ("where is the team lunch", r#"{"text": "team lunch"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what is on my (calendar|schedule|agenda) [{when:day}]",
         "what is on my (calendar|schedule|agenda) (for|on) {when:day}",

@@ -65,6 +65,24 @@ impl Tool for This {
         "make the workshop two hours long",
         "postpone all my monday yoga classes to six pm from next week on",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "push the standup back by half an hour",
+            r#"{"event": "standup", "start": "back by half an hour"}"#,
+        ),
+        (
+            "rename tomorrow's call to project review",
+            r#"{"event": "call", "when": "tomorrow", "title": "project review"}"#,
+        ),
+        (
+            "make the workshop two hours long",
+            r#"{"event": "workshop", "end": "two hours"}"#,
+        ),
+        (
+            "change the location of the team lunch to the Anchor",
+            r#"{"event": "team lunch", "location": "the Anchor"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For an event that is there already; a new one is calendar.create_event.";
     const LIMITS: &'static str = "Tells nobody who takes part; cannot change how often it repeats.";
 
@@ -333,6 +351,16 @@ mod tests {
             (
                 json!({"event": "dentist", "start": "an hour later"}),
                 "Changed Dentist tomorrow at 09:30: it is tomorrow, 10:30 to 11:15 now.",
+                &[],
+            ),
+            (
+                json!({"event": "dentist", "start": "back by an hour"}),
+                "Changed Dentist tomorrow at 09:30: it is tomorrow, 10:30 to 11:15 now.",
+                &[],
+            ),
+            (
+                json!({"event": "dentist", "start": "forward by an hour"}),
+                "Changed Dentist tomorrow at 09:30: it is tomorrow, 08:30 to 09:15 now.",
                 &[],
             ),
             (

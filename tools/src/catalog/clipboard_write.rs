@@ -36,6 +36,10 @@ impl Tool for This {
         "clipboard hello world",
         "copy the link for pasting",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[(
+        "put see you at eight in the clipboard",
+        r#"{"text": "see you at eight"}"#,
+    )];
     const USE_WHEN: &'static str = "For words to paste; files.copy copies files, notes.create keeps text.";
     const LIMITS: &'static str = "What was in the clipboard before is gone then.";
 

@@ -44,6 +44,13 @@ impl Tool for This {
         "what is 5 pm utc in my time",
         "is it morning in los angeles",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("what's the time in new york right now", r#"{"to": "new york"}"#),
+        (
+            "when it's three pm in london what time is it here",
+            r#"{"time": "three pm", "from": "london"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what time is it [now|right now] in {to:place}",
         "what time is it in {to:place} [right] now",

@@ -38,6 +38,16 @@ impl Tool for This {
         "when is thanksgiving",
         "on which day of the week is july fourth",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "when is the last monday of may",
+            r#"{"text": "the last monday of may"}"#,
+        ),
+        (
+            "on which day of the week is july fourth",
+            r#"{"text": "july fourth"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(what|which) (day|date) is {text:date}",
         "when is {text:christmas|easter|halloween|thanksgiving}",

@@ -47,6 +47,16 @@ impl Tool for This {
         "new contact Eva from Acme",
         "save this number as Maria, five five five oh one oh one",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "save Peter Parker with the email peter at example dot org",
+            r#"{"name": "Peter Parker", "mail": "peter at example dot org"}"#,
+        ),
+        (
+            "save this number as Maria, five five five oh one oh one, born on the third of May",
+            r#"{"name": "Maria", "phone": "five five five oh one oh one", "birthday": "the third of May"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For somebody who is not in the contacts yet; contacts.update changes one.";
 

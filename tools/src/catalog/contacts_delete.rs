@@ -35,6 +35,10 @@ impl Tool for This {
         "I don't need Maria's contact any more",
         "get rid of the contact Eva",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[(
+        "remove Peter Parker from my contacts",
+        r#"{"name": "Peter Parker"}"#,
+    )];
     const LIMITS: &'static str = "Deletes a person whole; contacts.update removes a single number.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

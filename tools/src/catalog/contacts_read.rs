@@ -41,6 +41,8 @@ impl Tool for This {
         "open the contact card of my boss",
         "tell me all about the contact Eva",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("what do you have on my dentist", r#"{"name": "dentist"}"#)];
     const USE_WHEN: &'static str =
         "For a whole contact; contacts.search is for one thing, such as the number.";
 

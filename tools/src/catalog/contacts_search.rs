@@ -60,6 +60,17 @@ impl Tool for This {
         "whose birthday is next",
         "what is my mom's email address",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "what is my mom's email address",
+            r#"{"name": "mom", "want": "mail"}"#,
+        ),
+        (
+            "whose birthday is next",
+            r#"{"name": "next", "want": "birthday"}"#,
+        ),
+        ("find John Smith in my contacts", r#"{"name": "John Smith"}"#),
+    ];
     const USE_WHEN: &'static str = "For how to reach a person, not for their messages or meetings.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

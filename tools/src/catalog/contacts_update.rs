@@ -46,6 +46,16 @@ impl Tool for This {
         "remember that Eva is my sister",
         "remove the home number of Anna Bell",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "Peter has a new email, peter at example dot org",
+            r#"{"name": "Peter", "field": "mail", "value": "peter at example dot org"}"#,
+        ),
+        (
+            "remove the home number of Anna Bell",
+            r#"{"name": "Anna Bell", "field": "phone", "label": "home", "how": "remove"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For somebody who is in the contacts; also for what they are to the person.";
     const LIMITS: &'static str = "One change at a time.";

@@ -43,6 +43,13 @@ impl Tool for This {
         "copy invoice dot pdf into downloads",
         "make a second version of the letter",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "copy the hamburg folder to documents",
+            r#"{"file": "hamburg", "to": "documents"}"#,
+        ),
+        ("duplicate the presentation", r#"{"file": "presentation"}"#),
+    ];
     const USE_WHEN: &'static str =
         "Keeps the original; files.move takes it away. clipboard.write copies words.";
 

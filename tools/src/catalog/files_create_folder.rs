@@ -37,6 +37,13 @@ impl Tool for This {
         "set up a folder for the garden project",
         "I need a new folder named archive",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "make a new folder holiday in pictures",
+            r#"{"name": "holiday", "in": "pictures"}"#,
+        ),
+        ("create a folder called taxes", r#"{"name": "taxes"}"#),
+    ];
     const USE_WHEN: &'static str = "For folders of files; lists.create is for lists, notes.create for notes.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -44,6 +44,16 @@ impl Tool for This {
         "drag the hamburg folder into travel",
         "move this presentation to the work folder",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "move budget dot csv from downloads to documents",
+            r#"{"file": "budget dot csv", "to": "documents"}"#,
+        ),
+        (
+            "file the letter under insurance",
+            r#"{"file": "letter", "to": "insurance"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "To another folder; files.rename gives another name, files.trash throws away.";
 

@@ -41,6 +41,10 @@ impl Tool for This {
         "open the pdf about the heating",
         "display the presentation for monday",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("open my budget spreadsheet", r#"{"file": "budget"}"#),
+        ("show me the picture from the harbour", r#"{"file": "harbour"}"#),
+    ];
     const USE_WHEN: &'static str =
         "For files and folders; system.open_app starts programs, files.read reads aloud.";
 

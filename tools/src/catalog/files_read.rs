@@ -50,6 +50,10 @@ impl Tool for This {
         "read the next part of the report",
         "summarize the document called minutes",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("what is in the pdf about the heating", r#"{"file": "heating"}"#),
+        ("read part two of the report", r#"{"file": "report", "part": 2}"#),
+    ];
     const USE_WHEN: &'static str =
         "For what a file says; files.open shows it on the screen, notes.read is for notes.";
     const LIMITS: &'static str = "Reads text, Markdown and PDFs, no pictures and no office formats.";

@@ -47,6 +47,13 @@ impl Tool for This {
         "what was the last thing I saved",
         "my last three spreadsheets",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "my last three spreadsheets",
+            r#"{"count": 3, "kind": "spreadsheet"}"#,
+        ),
+        ("list the newest files in downloads", r#"{"folder": "downloads"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &["(show [me]|list) my recent files"];
     const USE_WHEN: &'static str = "For the newest files without any name; files.search is for certain ones.";
 

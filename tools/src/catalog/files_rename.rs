@@ -43,6 +43,16 @@ impl Tool for This {
         "rename draft dot txt to letter dot txt",
         "change the file name of the presentation to kickoff",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "call the file budget from now on budget 2026",
+            r#"{"file": "budget", "name": "budget 2026"}"#,
+        ),
+        (
+            "rename scan one to rental contract",
+            r#"{"file": "scan one", "name": "rental contract"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For another name in the same folder; files.move is for another folder.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

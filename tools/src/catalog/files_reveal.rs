@@ -49,6 +49,10 @@ impl Tool for This {
         "take me to the file",
         "locate the itinerary in the file browser",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[(
+        "show me where the picture of the harbour is saved",
+        r#"{"file": "harbour"}"#,
+    )];
     const USE_WHEN: &'static str = "For the folder around a file; files.open opens the file itself.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -59,6 +59,13 @@ impl Tool for This {
         "show me all videos in downloads",
         "where did I save the invoice",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("which files mention the supplier", r#"{"words": "supplier"}"#),
+        (
+            "look for pictures from last week",
+            r#"{"kind": "picture", "when": "last week"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For files and documents; notes.search is for notes, files.recent for the newest.";
 

@@ -41,6 +41,10 @@ impl Tool for This {
         "remove the document called minutes",
         "bin the downloaded installer",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("throw the old invoice away", r#"{"file": "old invoice"}"#),
+        ("delete the file report dot txt", r#"{"file": "report dot txt"}"#),
+    ];
     const USE_WHEN: &'static str =
         "For files; notes, lists, events and mails are deleted by tools of their own.";
 

@@ -44,6 +44,13 @@ impl Tool for This {
         "I have to buy detergent",
         "put batteries and tape on the hardware store list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "add milk, eggs and bread to the shopping list",
+            r#"{"items": ["milk", "eggs", "bread"], "list": "shopping"}"#,
+        ),
+        ("I have to buy detergent", r#"{"items": ["detergent"]}"#),
+    ];
     const USE_WHEN: &'static str = "For things to buy or pack; a thing to do is reminders.create.";
     const LIMITS: &'static str = "Makes the list when there is none of that name.";
 

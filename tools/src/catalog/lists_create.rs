@@ -33,6 +33,8 @@ impl Tool for This {
         "begin a wish list",
         "help me start my kitchen list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("make a packing list", r#"{"name": "packing"}"#)];
     const USE_WHEN: &'static str =
         "For a list without anything on it yet; lists.add makes the list it needs.";
 

@@ -35,6 +35,8 @@ impl Tool for This {
         "I don't need the christmas list any more",
         "erase the whole shopping list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("get rid of my old music list", r#"{"list": "music"}"#)];
     const USE_WHEN: &'static str = "For the list itself; single things on it go with lists.remove.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -36,6 +36,13 @@ impl Tool for This {
         "delete the last item on the list",
         "clear the shopping list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "remove eggs and bread from my grocery list",
+            r#"{"items": ["eggs", "bread"], "list": "grocery"}"#,
+        ),
+        ("cross the tent off", r#"{"items": ["tent"]}"#),
+    ];
     const USE_WHEN: &'static str = "For things on a list; a whole list goes with lists.delete.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -39,6 +39,10 @@ impl Tool for This {
         "is milk on the shopping list",
         "tell me what is left on the list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("read me the packing list", r#"{"list": "packing"}"#),
+        ("what is left on the list", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what is on (my|the) {list:shopping|grocery|groceries|packing|wish} list",
         "(read|show) [me] (my|the) {list:shopping|grocery|groceries|packing|wish} list",

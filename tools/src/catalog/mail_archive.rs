@@ -44,6 +44,13 @@ impl Tool for This {
         "clear yesterday's mail out of the inbox",
         "move the mail from my boss to the archive",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "archive the mail from Anna about lunch",
+            r#"{"from": "Anna", "about": "lunch"}"#,
+        ),
+        ("file the second one away", r#"{"which": "second"}"#),
+    ];
     const USE_WHEN: &'static str = "To keep mail outside the inbox; mail.delete throws it away.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

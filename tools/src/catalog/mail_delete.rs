@@ -48,6 +48,13 @@ impl Tool for This {
         "bin yesterday's mail from the shop",
         "delete the latest email from Bob",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("get rid of the email about the sale", r#"{"about": "sale"}"#),
+        (
+            "delete the latest email from Bob",
+            r#"{"from": "Bob", "which": "latest"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "To throw mail away; mail.archive keeps it outside the inbox.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -42,6 +42,16 @@ impl Tool for This {
         "make a draft email for later",
         "compose a message to Bob and keep it as a draft",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "draft an email to Anna saying that the trip is on",
+            r#"{"text": "the trip is on", "to": ["Anna"]}"#,
+        ),
+        (
+            "start a draft to Peter with the subject budget, here are the numbers",
+            r#"{"text": "here are the numbers", "to": ["Peter"], "subject": "budget"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For a mail that shall wait in the drafts; mail.send sends it.";
     const LIMITS: &'static str = "Sends nothing: a mail program opens the draft.";
 

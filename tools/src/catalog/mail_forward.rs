@@ -52,6 +52,16 @@ impl Tool for This {
         "forward the latest mail from my boss to Tom",
         "share that message with Anna by email",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "pass the invoice mail on to my accountant",
+            r#"{"to": ["accountant"], "about": "invoice"}"#,
+        ),
+        (
+            "forward the latest mail from my boss to Tom and say have a look",
+            r#"{"to": ["Tom"], "from": "boss", "which": "latest", "text": "have a look"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "To pass on a mail that came; mail.reply answers its sender.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

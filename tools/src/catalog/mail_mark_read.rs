@@ -46,6 +46,16 @@ impl Tool for This {
         "flag this mail as not read",
         "mark them all as read",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "I have seen the email about the invoice, mark it read",
+            r#"{"about": "invoice"}"#,
+        ),
+        (
+            "keep the message from Anna as unread",
+            r#"{"from": "Anna", "unread": true}"#,
+        ),
+    ];
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let (_, chosen) = mail::choose(ctx, asked(args), Need::Clear)?;

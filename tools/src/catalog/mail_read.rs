@@ -57,6 +57,13 @@ impl Tool for This {
         "read my newest message out loud",
         "what is in the email from the bank",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "what does the mail from Anna about the invoice say",
+            r#"{"from": "Anna", "about": "invoice"}"#,
+        ),
+        ("read the second one", r#"{"which": "second"}"#),
+    ];
     const USE_WHEN: &'static str = "For the text of one mail; mail.recent and mail.search list several.";
     const LIMITS: &'static str =
         "Leaves it unread or read as it is; long ones come in parts; opens no attachment.";

@@ -49,6 +49,11 @@ impl Tool for This {
         "who has emailed me",
         "list my unread emails",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("show my last ten emails", r#"{"count": 10}"#),
+        ("did Anna write to me", r#"{"from": "Anna"}"#),
+        ("what's new in my inbox", r#"{"unread": true}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "do i have [any] new (mail|mails|email|emails)",
         "check my (mail|mails|email|emails|inbox)",

@@ -49,6 +49,16 @@ impl Tool for This {
         "answer the second one, see you tomorrow",
         "reply to the mail about the trip, I am in",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "write back to Bob that the invoice is paid",
+            r#"{"text": "the invoice is paid", "from": "Bob"}"#,
+        ),
+        (
+            "reply to all on the mail about the trip, I am in",
+            r#"{"text": "I am in", "about": "trip", "all": true}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "To answer a mail that came; mail.send writes a new one.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

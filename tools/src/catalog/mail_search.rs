@@ -59,6 +59,16 @@ impl Tool for This {
         "find the mail with the contract as a pdf",
         "any email mentioning the dentist bill yesterday",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "find the email about the invoice from Bob",
+            r#"{"words": "invoice", "from": "Bob"}"#,
+        ),
+        (
+            "what did I send to Peter in march",
+            r#"{"to": "Peter", "when": "march"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "To find mail by what it says, when it came or where it is; mail.recent shows what is new.";
     const LIMITS: &'static str = "Lists what it found; mail.read reads one out.";

@@ -44,6 +44,16 @@ impl Tool for This {
         "shoot Carl an email that the parcel has arrived",
         "email the plumber from my work account, please come on friday",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "send an email to Anna saying I will be late",
+            r#"{"to": ["Anna"], "text": "I will be late"}"#,
+        ),
+        (
+            "compose an email to Bob with the subject invoice and tell him it is paid",
+            r#"{"to": ["Bob"], "text": "it is paid", "subject": "invoice"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For a new mail; mail.reply answers one that came, mail.draft only saves it.";
     const LIMITS: &'static str = "Goes only to contacts and to addresses that were said; attaches no files.";

@@ -47,6 +47,10 @@ impl Tool for This {
         "how full is my inbox with unread mail",
         "are there many emails waiting for me",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("how many mails from Anna have I not read", r#"{"from": "Anna"}"#),
+        ("how much new mail is there", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &["how many unread (mails|emails) do i have"];
     const USE_WHEN: &'static str = "For the number alone; mail.recent lists them.";
 

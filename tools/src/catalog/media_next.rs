@@ -38,6 +38,10 @@ impl Tool for This {
         "go to the next song on Spotify",
         "another song",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("go to the next song on Spotify", r#"{"player": "Spotify"}"#),
+        ("next track please", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "[go to|skip to|play] [the] next (song|track)",
         "skip (this|the) (song|track)",

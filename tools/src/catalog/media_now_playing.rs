@@ -40,6 +40,7 @@ impl Tool for This {
         "tell me the song that is on",
         "what am I listening to",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[("what song is this", "{}")];
     const PATTERNS: &'static [&'static str] = &[
         "what is playing [now|right now]",
         "(what|which) song is (this|playing|on) [now]",

@@ -38,6 +38,10 @@ impl Tool for This {
         "pause Spotify",
         "shut the music off",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("pause Spotify", r#"{"player": "Spotify"}"#),
+        ("stop the music", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "pause",
         "pause [the] (music|song|track|video|playback)",

@@ -46,6 +46,13 @@ impl Tool for This {
         "carry on with the song",
         "play something by Nina Simone",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "play Kind of Blue by Miles Davis",
+            r#"{"query": "Kind of Blue by Miles Davis"}"#,
+        ),
+        ("start the music again on Spotify", r#"{"player": "Spotify"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "resume",
         "resume [the] (music|song|video|playback)",

@@ -38,6 +38,10 @@ impl Tool for This {
         "last track again",
         "go back a song on Spotify",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("go back a song on Spotify", r#"{"player": "Spotify"}"#),
+        ("previous track", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "[go back to|go to|play] [the] previous (song|track)",
         "go back (one|a) (song|track)",

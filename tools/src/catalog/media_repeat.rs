@@ -47,6 +47,11 @@ impl Tool for This {
         "loop the whole album",
         "keep playing this song over and over",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("stop repeating", r#"{"mode": "off"}"#),
+        ("loop the whole album", r#"{"mode": "all"}"#),
+        ("keep playing this song over and over", r#"{"mode": "track"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(repeat|loop) (this|the) (song|track) -> mode=track",
         "(repeat|loop) (this|the) (album|playlist) -> mode=all",

@@ -66,6 +66,10 @@ impl Tool for This {
         "back to the start of the video",
         "go to the middle of minute four",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("rewind a minute", r#"{"by": "a minute", "direction": "back"}"#),
+        ("jump to two minutes thirty", r#"{"to": "two minutes thirty"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "go forward [by] {by:length} -> direction=forward",
         "fast forward [by] {by:length} -> direction=forward",

@@ -37,6 +37,10 @@ impl Tool for This {
         "shuffle the playlist",
         "play them one after the other, no shuffle",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("stop shuffling", r#"{"on": false}"#),
+        ("play these at random", r#"{"on": true}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn|switch) {on} shuffle",
         "(turn|switch) shuffle {on}",

@@ -34,6 +34,8 @@ impl Tool for This {
         "forget that I like tea",
         "erase my license plate from your memory",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("you can forget what I told you about Eva", r#"{"about": "Eva"}"#)];
     const LIMITS: &'static str = "Forgets one fact at a time.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

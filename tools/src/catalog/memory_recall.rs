@@ -43,6 +43,10 @@ impl Tool for This {
         "do you remember my shoe size",
         "what do you know about me",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("where did I park", r#"{"about": "park"}"#),
+        ("what is my locker code", r#"{"about": "locker code"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &["what do you (know|remember) about me"];
     const USE_WHEN: &'static str =
         "For facts that the person told; contacts.search is for numbers and addresses of people.";

@@ -36,6 +36,10 @@ impl Tool for This {
         "my license plate is B A 2 7, remember that",
         "please memorize my membership number, it is 70215",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[(
+        "keep in mind that Eva is allergic to nuts",
+        r#"{"fact": "Eva is allergic to nuts"}"#,
+    )];
     const USE_WHEN: &'static str =
         "For a fact to be asked for later; notes.create is for texts, reminders.create for things to do.";
     const LIMITS: &'static str = "Refused after mail, messages or web pages were read.";

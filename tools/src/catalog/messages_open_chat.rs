@@ -37,6 +37,8 @@ impl Tool for This {
         "open the message window for Ben",
         "start a chat with Eva",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("show my conversation with mom", r#"{"with": "mom"}"#)];
     const USE_WHEN: &'static str = "To see a chat; messages.send sends, messages.recent reads aloud.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -47,6 +47,10 @@ impl Tool for This {
         "read me the last message",
         "who texted me today",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("did mom text me", r#"{"from": "mom"}"#),
+        ("any new SMS", r#"{"unread": true}"#),
+    ];
     const PATTERNS: &'static [&'static str] =
         &["do i have [any] new text messages", "read [me] my text messages"];
     const USE_WHEN: &'static str = "For text messages and chats; mail.recent is for e-mail.";

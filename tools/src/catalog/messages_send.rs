@@ -47,6 +47,16 @@ impl Tool for This {
         "shoot my sister a message that I arrived",
         "reply to Ben's text with okay",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "text Anna that I am running late",
+            r#"{"to": "Anna", "text": "I am running late"}"#,
+        ),
+        (
+            "send a message to mom: happy birthday",
+            r#"{"to": "mom", "text": "happy birthday"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For short messages to a phone; mail.send is for e-mail.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

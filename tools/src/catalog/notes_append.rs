@@ -36,6 +36,16 @@ impl Tool for This {
         "add to my note ideas, a bench under the tree",
         "in the recipe note, add two eggs at the end",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "write in my garden note that the roses need water",
+            r#"{"note": "garden", "text": "the roses need water"}"#,
+        ),
+        (
+            "put one more line in the meeting note: ask for the budget",
+            r#"{"note": "meeting", "text": "ask for the budget"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For a note that exists; notes.create makes one, lists.add is for lists.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -36,6 +36,16 @@ impl Tool for This {
         "create a note called packing list with socks and charger",
         "note to self, call the bank",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "make a note that the plumber comes on Tuesday",
+            r#"{"text": "the plumber comes on Tuesday"}"#,
+        ),
+        (
+            "create a note called packing list with socks and charger",
+            r#"{"text": "socks and charger", "title": "packing list"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For text to keep; reminders.create is for something to be reminded of at a time.";
 

@@ -35,6 +35,8 @@ impl Tool for This {
         "erase the meeting note",
         "I don't need the recipe note any more",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("delete the note about the plumber", r#"{"note": "plumber"}"#)];
     const LIMITS: &'static str = "Deletes one note at a time, and no single lines of it.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -37,6 +37,10 @@ impl Tool for This {
         "what are my three newest notes",
         "how many notes are there",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("what are my three newest notes", r#"{"count": 3}"#),
+        ("what notes do I have", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] =
         &["(what|which) notes do i have", "(show|list) [me] [all] my notes"];
     const USE_WHEN: &'static str =

@@ -40,6 +40,10 @@ impl Tool for This {
         "what is in my meeting note",
         "show me the recipe note",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[(
+        "what does the note about the plumber say",
+        r#"{"note": "plumber"}"#,
+    )];
     const USE_WHEN: &'static str = "For a note whose title was said; notes.search is for a word in the text.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {

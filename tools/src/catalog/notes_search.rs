@@ -36,6 +36,16 @@ impl Tool for This {
         "look for insurance in my notes",
         "what did I note about the holiday",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "which note has the wifi password",
+            r#"{"words": "wifi password"}"#,
+        ),
+        (
+            "did I write something down about the roof",
+            r#"{"words": "roof"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For notes about something; notes.read is for a note whose title was said.";
 

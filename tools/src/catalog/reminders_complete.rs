@@ -42,6 +42,10 @@ impl Tool for This {
         "I have taken my pills",
         "done with the expenses",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("the report is finished, tick it off", r#"{"title": "report"}"#),
+        ("I have taken my pills", r#"{"title": "pills"}"#),
+    ];
     const USE_WHEN: &'static str = "For things that were done; to take one away undone use reminders.delete.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -50,6 +50,16 @@ impl Tool for This {
         "set a reminder for my pills every day at eight pm",
         "put renewing the passport on my work to do list with high priority",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "remind me to call mum tomorrow at five",
+            r#"{"title": "call mum", "due": "tomorrow at five"}"#,
+        ),
+        (
+            "put renewing the passport on my work to do list with high priority",
+            r#"{"title": "renewing the passport", "list": "work", "priority": "high"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For a thing to do; an appointment is calendar.create_event, groceries are lists.add.";
 

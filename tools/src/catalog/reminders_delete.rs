@@ -37,6 +37,13 @@ impl Tool for This {
         "I don't need to be reminded of the report any more",
         "clear all my reminders",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("cancel my pills reminder", r#"{"title": "pills"}"#),
+        (
+            "forget about the reminder to pay rent",
+            r#"{"title": "pay rent"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For taking one away undone; what was done is reminders.complete.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

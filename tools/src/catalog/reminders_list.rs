@@ -47,6 +47,13 @@ impl Tool for This {
         "read me my work reminders for this week",
         "what's left on my to do list",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("which to-dos are overdue", r#"{"when": "overdue"}"#),
+        (
+            "read me my work reminders for this week",
+            r#"{"when": "this week", "list": "work"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what are my reminders",
         "(what|which) reminders do i have",

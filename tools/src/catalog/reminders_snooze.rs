@@ -43,6 +43,13 @@ impl Tool for This {
         "snooze the rent reminder until tomorrow",
         "ask me again later",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "snooze the rent reminder until tomorrow",
+            r#"{"title": "rent", "until": "tomorrow"}"#,
+        ),
+        ("remind me again in half an hour", r#"{"until": "half an hour"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "snooze",
         "snooze [it|that] for {until:length}",

@@ -50,6 +50,20 @@ impl Tool for This {
         "move buy stamps to my work list",
         "take the time off the passport reminder",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "move the rent reminder to friday",
+            r#"{"title": "rent", "due": "friday"}"#,
+        ),
+        (
+            "rename the plumber reminder to call the electrician",
+            r#"{"title": "plumber", "new_title": "call the electrician"}"#,
+        ),
+        (
+            "give the report high priority",
+            r#"{"title": "report", "priority": "high"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For changing one that is there; for a little later use reminders.snooze.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

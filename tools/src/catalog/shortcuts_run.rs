@@ -51,6 +51,10 @@ impl Tool for This {
         "run the short cut called sync photos",
         "launch my script for the printer",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("run the shortcut water plants", r#"{"name": "water plants"}"#),
+        ("start my backup script", r#"{"name": "backup"}"#),
+    ];
     const USE_WHEN: &'static str = "For the person's own scripts; system.open_app starts installed programs.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

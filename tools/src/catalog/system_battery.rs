@@ -39,6 +39,10 @@ impl Tool for This {
         "mouse battery",
         "what percent is the battery at",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("how full are my headphones", r#"{"device": "headphones"}"#),
+        ("how long will the battery last", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "how much battery is left",
         "how much battery do i have [left]",

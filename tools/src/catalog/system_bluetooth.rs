@@ -68,6 +68,13 @@ impl Tool for This {
         "is bluetooth on",
         "connect to the blue tooth keyboard",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "disconnect the speaker",
+            r#"{"action": "disconnect", "device": "speaker"}"#,
+        ),
+        ("switch bluetooth off", r#"{"action": "off"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn|switch) {action:on|off} [the] bluetooth",
         "(turn|switch) [the] bluetooth {action:on|off}",

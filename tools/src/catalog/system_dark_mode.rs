@@ -38,6 +38,10 @@ impl Tool for This {
         "turn off the dark mode",
         "use the light colours again",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("light theme", r#"{"on": false}"#),
+        ("make everything dark", r#"{"on": true}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn|switch) {on} [the] dark mode",
         "(turn|switch) [the] dark mode {on}",

@@ -38,6 +38,10 @@ impl Tool for This {
         "disk usage",
         "how many gigabytes are free",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("is there room on the usb stick", r#"{"disk": "usb stick"}"#),
+        ("how full is the hard drive", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "how much (disk space|storage|storage space) is left",
         "how much (disk space|storage|storage space) do i have [left]",

@@ -36,6 +36,10 @@ impl Tool for This {
         "silence notifications",
         "don't disturb",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("no notifications please", r#"{"on": true}"#),
+        ("let notifications through again", r#"{"on": false}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn|switch) {on} do not disturb",
         "(turn|switch) do not disturb {on}",

@@ -47,6 +47,10 @@ impl Tool for This {
         "list running programs",
         "what apps are installed here",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("what programs are running", r#"{"which": "running"}"#),
+        ("what apps are installed here", r#"{"which": "installed"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(which|what) (apps|programs|applications) are (open|running) -> which=running",
         "list [my|the|all] installed (apps|programs|applications) -> which=installed",

@@ -35,6 +35,10 @@ impl Tool for This {
         "make it silent",
         "turn off mute",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("make it silent", r#"{"on": true}"#),
+        ("sound back on", r#"{"on": false}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "mute [the sound|the audio|the volume|the computer|the speakers|sound|audio] -> on=true",
         "unmute [the sound|the audio|the computer] -> on=false",

@@ -38,6 +38,16 @@ impl Tool for This {
         "show an alert that says stand up",
         "flash a message on the desktop",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "show a notification saying dinner is ready",
+            r#"{"text": "dinner is ready"}"#,
+        ),
+        (
+            "show an alert that says stand up with the title break",
+            r#"{"text": "stand up", "title": "break"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str = "For now; reminders.create and timers.set tell the person later.";
     const LIMITS: &'static str = "Shows it on this computer only; messages.send reaches other people.";
 

@@ -38,6 +38,10 @@ impl Tool for This {
         "can you start the camera",
         "open lib re office calc",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("fire up the music player app", r#"{"name": "music player"}"#),
+        ("open Firefox", r#"{"name": "Firefox"}"#),
+    ];
     const LIMITS: &'static str = "Opens installed programs only, no files and no web pages.";
 
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {

@@ -41,6 +41,10 @@ impl Tool for This {
         "full power",
         "go back to normal power mode",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("switch to performance mode", r#"{"profile": "performance"}"#),
+        ("go back to normal power mode", r#"{"profile": "normal"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn on|switch to) (power saving|power saver|battery saver) [mode] -> profile=power saver",
         "switch to {profile:performance|balanced} mode",

@@ -45,6 +45,7 @@ impl Tool for This {
         "get rid of the terminal window",
         "kill the music player app",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[("close the browser", r#"{"name": "browser"}"#)];
     const USE_WHEN: &'static str =
         "For one program; system.shutdown turns the whole computer off, media.pause only stops the music.";
     const LIMITS: &'static str = "Asks the program to close and never forces it.";

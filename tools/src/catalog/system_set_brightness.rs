@@ -41,6 +41,14 @@ impl Tool for This {
         "screen a little darker please",
         "lower the brightness by ten",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("set the brightness to fifty percent", r#"{"percent": 50}"#),
+        ("dim the screen", r#"{"direction": "down"}"#),
+        (
+            "lower the brightness by ten",
+            r#"{"percent": 10, "direction": "down"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(set|turn|put|change) the [screen] brightness (to|at) {percent:0-100} [percent]",
         "turn the screen brightness {direction}",

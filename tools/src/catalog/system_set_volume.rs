@@ -42,6 +42,14 @@ impl Tool for This {
         "lower the volume by twenty",
         "crank it up to eighty",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("put the sound at forty percent", r#"{"percent": 40}"#),
+        ("make it louder", r#"{"direction": "up"}"#),
+        (
+            "lower the volume by twenty",
+            r#"{"percent": 20, "direction": "down"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(set|turn|put|change) [the] volume (to|at) {percent:0-100} [percent]",
         "volume [to|at] {percent:0-100} [percent]",

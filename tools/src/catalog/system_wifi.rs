@@ -56,6 +56,10 @@ impl Tool for This {
         "how strong is the wi fi signal",
         "is the wifi on",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("disable wireless", r#"{"action": "off"}"#),
+        ("what networks are around", r#"{"action": "list"}"#),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(turn|switch) {action:on|off} [the] (wifi|wi fi)",
         "(turn|switch) [the] (wifi|wi fi) {action:on|off}",

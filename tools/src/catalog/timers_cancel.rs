@@ -38,6 +38,10 @@ impl Tool for This {
         "forget the pasta timer",
         "stop the countdown",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("stop the egg timer", r#"{"timer": "egg"}"#),
+        ("cancel the timer", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(cancel|stop|delete|turn off) (the|my) timer",
         "cancel (the|my) {timer:length} timer",

@@ -38,6 +38,10 @@ impl Tool for This {
         "is the timer still going",
         "when does my ten minute timer go off",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("how much time is left on the egg timer", r#"{"timer": "egg"}"#),
+        ("what timers are running", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "how (long|much time) is left on (the|my) timer",
         "(what|which) timers (are running|do i have)",

@@ -37,6 +37,10 @@ impl Tool for This {
         "put the timer on hold",
         "pause all timers",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("hold the egg timer", r#"{"timer": "egg"}"#),
+        ("freeze the countdown", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "pause (the|my) timer",
         "pause (the|my) {timer:length} timer",

@@ -40,6 +40,10 @@ impl Tool for This {
         "start the paused timer again",
         "carry on with the countdown",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        ("continue the egg timer", r#"{"timer": "egg"}"#),
+        ("let the timer run again", "{}"),
+    ];
     const PATTERNS: &'static [&'static str] = &["(resume|continue|unpause) (the|my) timer"];
     const USE_WHEN: &'static str = "For countdowns; music is paused by media.play.";
 

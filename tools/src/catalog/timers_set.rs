@@ -42,6 +42,16 @@ impl Tool for This {
         "egg timer, six minutes",
         "count down thirty seconds",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "egg timer, six minutes",
+            r#"{"duration": "six minutes", "label": "egg"}"#,
+        ),
+        (
+            "timer for an hour and a half",
+            r#"{"duration": "an hour and a half"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "(set|start|create|make) [me] [a] timer (for|of) {duration:length}",
         "(set|start|create|make) [me] [a] {duration:length} timer",

@@ -52,6 +52,16 @@ impl Tool for This {
         "is it windy today",
         "what temperature is it in tokyo",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "weather in paris on saturday",
+            r#"{"when": "saturday", "place": "paris"}"#,
+        ),
+        (
+            "do I need an umbrella this afternoon",
+            r#"{"when": "this afternoon"}"#,
+        ),
+    ];
     const PATTERNS: &'static [&'static str] = &[
         "what is the weather [like] [{when:day}]",
         "what is the weather [like] (for|on) {when:day}",

@@ -38,6 +38,8 @@ impl Tool for This {
         "take me to archive dot org",
         "load the website weather dot gov",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] =
+        &[("take me to archive dot org", r#"{"url": "archive dot org"}"#)];
     const USE_WHEN: &'static str =
         "For an address that was said; web.search looks for words, system.open_app starts programs.";
 

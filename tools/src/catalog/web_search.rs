@@ -37,6 +37,16 @@ impl Tool for This {
         "search for the news about the election",
         "duckduckgo rust async traits",
     ];
+    const CALLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "google the opening hours of the zoo",
+            r#"{"words": "opening hours of the zoo"}"#,
+        ),
+        (
+            "look up train strikes on the internet",
+            r#"{"words": "train strikes"}"#,
+        ),
+    ];
     const USE_WHEN: &'static str =
         "For what is on the web; files.search and mail.search look in your own things.";
     const LIMITS: &'static str = "Shows the results in the browser and does not read them.";

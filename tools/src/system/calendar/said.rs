@@ -173,7 +173,11 @@ pub fn moved(said: &str, event: &Event, now: &Zoned) -> Result<Moved, ToolError>
         ("forward", -1),
     ]
     .iter()
-    .find_map(|(word, sign)| Some((plain.strip_suffix(word)?, *sign)))
+    .find_map(|(word, sign)| {
+        // "An hour back", and "back by an hour".
+        let amount = plain.strip_suffix(word).or_else(|| plain.strip_prefix(word))?;
+        Some((amount, *sign))
+    })
     .or_else(|| Some((plain.strip_prefix("by ")?, 1)));
     if let Some((amount, sign)) = shift
         && let Ok(by) = length(amount.trim().trim_start_matches("by "), now)
