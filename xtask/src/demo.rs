@@ -18,10 +18,10 @@ use crate::{
     test, voice,
 };
 
-/// Asked first and third: a core tool, and then the same again on a cached prefix.
+/// Asked first: its words can be nothing else, so no model is asked.
 const FIRST: &str = "What do I have on my calendar tomorrow?";
-/// Asked second: its tool is not in the prompt and has to be discovered.
-const DEFERRED: &str = "Set a timer for ten minutes.";
+/// Asked second and third: its tool is not in the prompt and has to be discovered; then the same again on a cached prefix.
+const DEFERRED: &str = "Please add milk and bread to the shopping list.";
 
 /// Runs the demo.
 pub fn demo(options: &[&str]) -> Result<()> {
@@ -52,7 +52,7 @@ pub fn demo(options: &[&str]) -> Result<()> {
         run(&mut tiro.command(&["world", "tests/worlds/demo.json"]))
     })?;
     let mut own = false;
-    steps.step("first question: a core tool", || {
+    steps.step("first question: understood without the model", || {
         fs::create_dir_all(&questions).with_context(|| format!("making {}", questions.display()))?;
         own = voice::recorded(&first)?;
         if !own {
@@ -60,12 +60,12 @@ pub fn demo(options: &[&str]) -> Result<()> {
         }
         tiro.ask(&first, own)
     })?;
-    steps.step("second question: a tool that has to be discovered", || {
+    steps.step("a request to the model, whose tool has to be discovered", || {
         voice::synthetic(DEFERRED, &deferred)?;
         tiro.ask(&deferred, false)
     })?;
-    steps.step("the first question again: what is cached now", || {
-        tiro.ask(&first, own)
+    steps.step("the same request again: what is cached now", || {
+        tiro.ask(&deferred, false)
     })?;
     steps.summary();
 
