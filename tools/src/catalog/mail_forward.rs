@@ -61,6 +61,10 @@ impl Tool for This {
             "forward the latest mail from my boss to Tom and say have a look",
             r#"{"to": ["Tom"], "from": "boss", "which": "latest", "text": "have a look"}"#,
         ),
+        (
+            "forward the second one to peter at example dot org",
+            r#"{"to": ["peter at example dot org"], "which": "second"}"#,
+        ),
     ];
     const USE_WHEN: &'static str = "To pass on a mail that came; mail.reply answers its sender.";
 

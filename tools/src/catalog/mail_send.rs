@@ -53,6 +53,10 @@ impl Tool for This {
             "compose an email to Bob with the subject invoice and tell him it is paid",
             r#"{"to": ["Bob"], "text": "it is paid", "subject": "invoice"}"#,
         ),
+        (
+            "mail anna at example dot org the words see you at noon",
+            r#"{"to": ["anna at example dot org"], "text": "see you at noon"}"#,
+        ),
     ];
     const USE_WHEN: &'static str =
         "For a new mail; mail.reply answers one that came, mail.draft only saves it.";

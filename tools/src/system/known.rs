@@ -8,11 +8,12 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::ToSpan as _;
 
-use super::{alarms, apps, calendar, contacts, files, lists, notes, plain, shortcuts, timers};
+use super::{alarms, apps, calendar, contacts, files, lists, mail, notes, plain, shortcuts, timers};
 use crate::{
     contract::{Ctx, ToolError},
     discover::{
@@ -32,6 +33,8 @@ const MOST_ALIKE: usize = 8;
 /// How far back and ahead events are looked at, in days.
 const BACK: i64 = 7;
 const AHEAD: i64 = 90;
+/// How long new mail is read for the names in it; what is left is read the next time.
+const MAIL: Duration = Duration::from_millis(200);
 /// A sound of fewer letters is shared by too many words.
 const MIN_SOUND: usize = 3;
 /// What a word of a name counts that the tools' own texts use, too: "dentist" and "call" stand in many examples, so the
@@ -66,6 +69,8 @@ pub enum Kind {
     File,
     /// A person.
     Contact,
+    /// Somebody who wrote mails.
+    Sender,
     /// A timer.
     Timer,
     /// An alarm.
@@ -77,7 +82,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 12] = [
+    const ALL: [Kind; 13] = [
         Kind::Calendar,
         Kind::Event,
         Kind::Reminder,
@@ -86,6 +91,7 @@ impl Kind {
         Kind::Note,
         Kind::File,
         Kind::Contact,
+        Kind::Sender,
         Kind::Timer,
         Kind::Alarm,
         Kind::App,
@@ -101,6 +107,7 @@ impl Kind {
             Kind::Note => &["notes."],
             Kind::File => &["files."],
             Kind::Contact => &["contacts.", "mail.", "messages."],
+            Kind::Sender => &["mail."],
             Kind::Timer => &["timers."],
             Kind::Alarm => &["alarms."],
             Kind::App => &["system.open_app", "system.quit_app"],
@@ -112,7 +119,7 @@ impl Kind {
     fn most(self) -> f32 {
         match self {
             Kind::Contact | Kind::Item => LOOSELY,
-            Kind::Calendar | Kind::App => PART,
+            Kind::Calendar | Kind::App | Kind::Sender => PART,
             _ => WHOLE,
         }
     }
@@ -171,6 +178,7 @@ impl Kind {
                 });
                 names.collect()
             }
+            Kind::Sender => mail::Index::open(dirs, mail::Depth::Headers, MAIL)?.writers(MOST)?,
             Kind::Timer => {
                 let all = timers::all(dirs).map_err(|e| e.tool("read the timers"))?;
                 all.into_iter().filter_map(|timer| timer.label).collect()
@@ -468,6 +476,7 @@ mod tests {
             (Kind::Reminder, "Tax return"),
             (Kind::Note, "Boiler pressure"),
             (Kind::Contact, "Tom Whitfield"),
+            (Kind::Sender, "Gadget Weekly"),
         ]);
         let check = |said: &str, expect: &[(&str, f32)]| {
             let lifts: Vec<(&str, f32)> = known.lifts(said).into_iter().collect();
@@ -477,6 +486,10 @@ mod tests {
         let person = [("contacts.", LOOSELY), ("mail.", LOOSELY), ("messages.", LOOSELY)];
         check("did Tom Whitfield write", &person);
         check("scrap the climbing", &[("calendar.", PART)]);
+        check(
+            "show everything Gadget Weekly has ever sent me",
+            &[("mail.", PART)],
+        );
         // As a recogniser may write it.
         check("tick of the tacks return", &[("reminders.", WHOLE)]);
         check("what did the boiler say", &[("notes.", PART)]);

@@ -1,6 +1,7 @@
 //! Mail as it really is: messages of the evaluation data, broken ones, bombs, and an index over many.
 
 mod stated;
+mod writers;
 
 use std::{
     fs,

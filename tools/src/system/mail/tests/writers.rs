@@ -1,0 +1,36 @@
+//! Who writes to the person, by name.
+
+use super::*;
+
+#[test]
+fn who_wrote_last_is_named_first_and_spam_names_nobody() {
+    let home = tempfile::tempdir().unwrap();
+    for (file, from, date) in [
+        (
+            "cur/1.a:2,S",
+            "IT Service <it@x.org>",
+            "Mon, 16 Nov 2026 05:00:00 +0000",
+        ),
+        (
+            "cur/2.a:2,S",
+            "\"Lena Fischer\" <lena@x.org>",
+            "Tue, 17 Nov 2026 05:00:00 +0000",
+        ),
+        ("cur/3.a:2,S", "nobody@x.org", "Wed, 18 Nov 2026 05:00:00 +0000"),
+        (
+            "new/4.a",
+            "IT Service <it@x.org>",
+            "Thu, 19 Nov 2026 05:00:00 +0000",
+        ),
+        (".Sent/cur/5.a:2,S", "Me Myself <me@x.org>", DATE),
+        (".Junk/cur/6.a:2,", "Prize Office <win@x.org>", DATE),
+    ] {
+        deliver(home.path(), file, from, "Hello", date, "x");
+    }
+    let senders = |most| {
+        let index = Index::open(&ctx(home.path()).dirs, Depth::Headers, PATIENCE).unwrap();
+        index.writers(most).unwrap()
+    };
+    assert_eq!(senders(9), ["IT Service", "Lena Fischer"]);
+    assert_eq!(senders(1), ["IT Service"]);
+}
