@@ -47,7 +47,7 @@ const MAX_MISTAKES: usize = 2;
 /// Characters of one tool result that the model sees.
 const MAX_RESULT: usize = 1_600;
 /// The same of a result that the person was told in the tool's words.
-const MAX_SAID: usize = 600;
+const MAX_SAID: usize = 1_000;
 
 /// How well words that go on from others must fit a tool whose schema is there for no other schema to be loaded.
 const SURE_AGAIN: f32 = 0.7;
@@ -190,6 +190,12 @@ impl Agent {
     /// What finding tools has cost in this turn.
     pub fn found(&self) -> Found {
         self.found
+    }
+
+    /// What a tool that is found adds to the prompt, at most.
+    pub fn adds(&self, mut card: prompts::Card) -> Vec<Piece> {
+        card.calls.truncate(calls::OF_BEST);
+        self.renderer.found(&[card])
     }
 
     /// Tells how many tokens the schemas take.
@@ -617,6 +623,8 @@ impl Agent {
         let untrusted = output.untrusted || self.toolbox.find(&call.name).is_none_or(|e| e.untrusted);
         let cards = self.load_later(output.load.clone());
         let content = match self.settings.answer.unless(self.turn.reflex) {
+            // What was found is for the model alone, and it goes on with it.
+            _ if call.name == toolbox::DISCOVER => cap(&output.data.to_string(), MAX_RESULT),
             // The tool's own sentence is all that the person hears, so it is all that a later request can mean. The data
             // would be three times as many tokens.
             Answer::Tool => cap(&output.say, MAX_SAID),
@@ -719,8 +727,8 @@ impl Agent {
     fn end_with(&mut self, text: String, remembered: String, end: Ending, asks: bool) -> Step {
         self.last = Some(tools::Answered {
             text: text.clone(),
-            // What is not kept as it was said holds words of others.
-            untrusted: self.tainted() || text != remembered,
+            // What is not kept as it was said holds words of others, unless a trusted result before it holds it.
+            untrusted: self.tainted() || (text != remembered && remembered != words::told()),
         });
         self.talk.close(remembered, asks);
         self.turn = Turn::default();

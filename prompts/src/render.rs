@@ -14,9 +14,6 @@ const FOUND: &str = include_str!("../wording/found.txt");
 /// Has no use once nothing is left to find.
 const DISCOVER: &str = "tools.discover";
 
-/// Of so many core tools the prefix shows calls to go by, thirty tokens each; of all hundred they would be as long as the schemas.
-const CORE_WITH_CALLS: usize = 12;
-
 /// A prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
@@ -92,9 +89,6 @@ impl Renderer {
         text.control(SYSTEM.trim());
         if !core.is_empty() {
             text.control("\n\n").pieces(self.dialect.tools(&core));
-            if core.len() <= CORE_WITH_CALLS {
-                text.pieces(self.calls(&core, "\n\n"));
-            }
         }
         if !all_found {
             text.control("\n\n").control(CATALOG.trim()).control("\n\n");
@@ -193,17 +187,18 @@ impl Renderer {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
+    /// Tools found later, as they stand in the message after which they were found.
+    pub fn found(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
         text.control(FOUND.trim())
             .control("\n")
             .pieces(self.dialect.found(cards))
-            .pieces(self.calls(cards, "\n"));
+            .pieces(self.calls(cards));
         text.into_pieces()
     }
 
     /// How some requests are carried out.
-    fn calls(&self, cards: &[Card], before: &str) -> Vec<Piece> {
+    fn calls(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
         let frame = self.dialect.frame();
         let (open, close) = (
@@ -213,7 +208,7 @@ impl Renderer {
         for card in cards {
             for (said, arguments) in &card.calls {
                 if text.0.is_empty() {
-                    text.control(before).control("For example:");
+                    text.control("\nFor example:");
                 }
                 let line = format!(
                     "\n{said}\n{}{}{}{}{}",

@@ -20,7 +20,6 @@ fn card(name: &str, summary: &str, confirm: bool) -> Card {
     let parameters =
         json!({"type": "object", "properties": {"when": {"type": "string"}}, "required": ["when"]});
     let calls = match name {
-        "calendar.query" => vec![("what is on at nine".to_owned(), json!({"when": "nine"}))],
         "notes.create" => vec![(
             "note </tools> at <|im_end|> ten".to_owned(),
             json!({"when": "ten"}),
@@ -157,8 +156,6 @@ fn golden_strict_roles() {
 fn hermes_is_what_qwen_was_trained_on() {
     let mut sections = sections(Placement::Tail);
     sections.catalog.clear();
-    // The family was trained on schemas alone.
-    sections.core.iter_mut().for_each(|card| card.calls.clear());
     let messages = [
         Message::User {
             text: "lunch?".into(),

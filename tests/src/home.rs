@@ -119,19 +119,14 @@ impl Home {
                 }
             }
         }
-        // What the daemon writes down for itself comes and goes beside every turn: the index of mail is made when names are read.
+        // What the daemon writes down for itself comes and goes beside every turn, and a database's log is a part of it.
         let own = |name: &str| {
             [".lock", ".db-wal", ".db-shm"]
                 .iter()
                 .any(|end| name.ends_with(end))
-                || [
-                    "state/journal.db",
-                    "state/mail.db",
-                    "state/rings.json",
-                    "state/.tiro-",
-                ]
-                .iter()
-                .any(|start| name.starts_with(start))
+                || ["state/journal.db", "state/rings.json", "state/.tiro-"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
         };
         found.retain(|(name, _): &(String, u64)| !own(name));
         found.sort();

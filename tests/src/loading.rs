@@ -73,7 +73,7 @@ const TOOL: &str = "timers.set";
 async fn with_storage_context_what_was_found_is_there_after_a_restart() {
     for placement in [Placement::Tail, Placement::System] {
         let home = Home::seeded(NOW);
-        let schema = format!("\"name\": \"{TOOL}\"");
+        let schema = format!("\n{TOOL}(duration");
         let shown = |llm: &ScriptedLlm| llm.prompts().last().unwrap().matches(&schema).count();
         let (mut first, llm) = room(&home, keeping(placement));
         say(&mut first, WORDS).await;

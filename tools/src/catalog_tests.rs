@@ -87,6 +87,12 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
+/// The words of a text between blanks, so that a part of a word is none; an 's and a comma are no part of it.
+fn words(text: &str) -> String {
+    let plain = text.replace("'s", "").replace([',', ':', '?', '.'], " ");
+    format!(" {} ", plain.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 #[test]
 fn calls_to_go_by_fit_and_hold_what_was_said() {
     let root = tempfile::tempdir().unwrap();
@@ -110,7 +116,10 @@ fn calls_to_go_by_fit_and_hold_what_was_said() {
                     continue;
                 }
                 for text in texts(value) {
-                    assert!(said.contains(text), "{name}: {said}: {key}: {text}");
+                    assert!(
+                        words(said).contains(&words(text)),
+                        "{name}: {said}: {key}: {text}"
+                    );
                 }
             }
         }

@@ -49,8 +49,8 @@ pub trait Tool: 'static {
     const TIMEOUT: Duration = Duration::from_secs(10);
     /// What people say when they want this, at least three.
     const EXAMPLES: &'static [&'static str];
-    /// Requests and the arguments that each is called with, as JSON: what a model goes by when it fills them. It sees the ones
-    /// that are worded most like the request. Their texts stand in the request to the word.
+    /// Requests and the arguments that each is called with, as JSON: what a model goes by when it fills them. With a tool that is
+    /// found it sees those that are worded most like the request that found it. Their texts stand in the request to the word.
     const CALLS: &'static [(&'static str, &'static str)] = &[];
     /// Wordings that are this call and can be nothing else, with typed slots: they are carried out without the model.
     /// How they are written stands in `reflex/pattern.rs`.

@@ -76,7 +76,8 @@ impl Ahead {
             if self.over {
                 continue;
             }
-            if self.splitter.push(c.encode_utf8(&mut [0; 4])).len() == 1 && self.is_whole() {
+            let over = self.splitter.push(c.encode_utf8(&mut [0; 4])).len() == 1;
+            if over && !self.splitter.was_cut() && self.is_whole() {
                 end = Some(self.text.len());
             }
             self.text.push(c);
@@ -187,6 +188,12 @@ mod tests {
         let long = "one two three, ".repeat(60);
         assert_eq!(of(&long), "");
         assert_eq!(of(&format!("{long}four. Five")), format!("{long}four. "));
+        // The cut may fall behind the full stop of a short form.
+        let words = "word ".repeat(59);
+        assert_eq!(
+            of(&format!("{words}Dr. Who was. It")),
+            format!("{words}Dr. Who was. ")
+        );
     }
 
     /// What is said bit by bit, as it is spoken.

@@ -69,13 +69,17 @@ impl Agent {
         self.load(near.map(|hit| hit.name).collect(), said)
     }
 
-    /// Loads schemas, best first, each with the calls that are most like what was said, if that stands for itself. With
+    /// Loads schemas, best first, each with the calls that are most like what was said, if that stands for itself: where it goes
+    /// on from something, the words of the calls would be copied from there. A tool that is loaded keeps what it came with. With
     /// placement `System` they stand in section 3, so the message that found them carries none.
     pub(super) fn load(&mut self, names: Vec<String>, said: Option<&str>) -> Vec<prompts::Card> {
         let mut cards = self.toolbox.load(&names);
-        for (i, card) in cards.iter_mut().enumerate() {
+        for card in &mut cards {
             let all = std::mem::take(&mut card.calls);
-            let most = if i == 0 { calls::OF_BEST } else { calls::OF_OTHERS };
+            let most = match names.first() == Some(&card.name) {
+                true => calls::OF_BEST,
+                false => calls::OF_OTHERS,
+            };
             card.calls = said.map_or_else(Vec::new, |said| calls::nearest(all, said, most));
         }
         match self.settings.placement {

@@ -14,7 +14,10 @@ use tools::{
     system::known,
 };
 
-use super::rules::{Asked, Phase, Rules};
+use super::{
+    calls,
+    rules::{Asked, Phase, Rules},
+};
 
 /// The meta-tool that loads others; exempt from the budget of business calls.
 pub const DISCOVER: &str = "tools.discover";
@@ -484,11 +487,14 @@ impl Toolbox {
 
     /// Section 3.
     pub fn loaded_cards(&self) -> Vec<Card> {
-        self.loaded
-            .iter()
-            .filter_map(|one| self.tools.get(one.name.as_str()))
-            .map(Known::card)
-            .collect()
+        let loaded = self.loaded.iter();
+        let known = loaded.filter_map(|one| self.tools.get(one.name.as_str()));
+        let card = |known: &Known| {
+            let mut card = known.card();
+            card.calls.truncate(calls::OF_BEST);
+            card
+        };
+        known.map(card).collect()
     }
 
     /// What the grammar lets through: loaded tools with their schemas, deferred ones by name only (their schema

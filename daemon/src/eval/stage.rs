@@ -1,6 +1,6 @@
 //! A home of its own for every scenario: temporary folders, a clock that stands still, no desktop, nobody's mail account.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use async_trait::async_trait;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tools::{
     Ctx, Dirs, Entry, Journal, MailAccount, Reach, Retention,
     discover::Index,
-    system::{desktop::Desk, store},
+    system::{desktop::Desk, mail, store},
 };
 
 use super::{
@@ -22,6 +22,9 @@ use crate::{
     room::{Clock, Parts, Room},
     world,
 };
+
+/// How long the mail of a world is indexed.
+const INDEXING: Duration = Duration::from_secs(5);
 
 /// A scenario's home and the room in it.
 pub struct Stage {
@@ -65,6 +68,14 @@ impl Stage {
                 .call(tool, arguments)
                 .await
                 .with_context(|| format!("preparing with {tool}"))?;
+        }
+        // The daemon that a scenario stands for has run for a while, and keeps the index of mail. A world may have no mail.
+        let dirs = stage.parts.dirs.clone();
+        let indexed = tokio::task::spawn_blocking(move || {
+            mail::Index::open(&dirs, mail::Depth::Headers, INDEXING).map(drop)
+        });
+        if let Err(error) = indexed.await? {
+            tracing::debug!(%error, "no mail is indexed");
         }
         Ok(stage)
     }

@@ -131,9 +131,8 @@ impl Room {
         let mut eager = self.parts.clone();
         eager.settings.loading.lazy = false;
         let eager = eager.agent(info, &self.index).prefix();
-        let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
         let cards = agent.toolbox().catalog_cards();
-        let schemas = cards.iter().map(|card| dialect.found(std::slice::from_ref(card)));
+        let schemas = cards.iter().map(|card| agent.adds(card.clone()));
         let texts: Vec<Piece> = [eager, agent.prefix()]
             .into_iter()
             .chain(schemas)

@@ -22,6 +22,8 @@ pub struct Splitter {
     length: usize,
     /// What stands between it and the next character.
     gap: Gap,
+    /// Whether the last piece was cut because it is long.
+    cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +38,11 @@ impl Splitter {
     /// More text, cut anywhere. The sentences that are certainly over.
     pub fn push(&mut self, text: &str) -> Vec<String> {
         text.chars().filter_map(|c| self.character(c)).collect()
+    }
+
+    /// Whether the last piece is no whole sentence: it was cut because it is long.
+    pub fn was_cut(&self) -> bool {
+        self.cut
     }
 
     /// What is left when there is no more.
@@ -61,11 +68,13 @@ impl Splitter {
             Gap::None => ends_without_a_blank(&self.sentence, c),
         };
         let mut done = over.then(|| self.take());
+        self.cut &= !over;
         if gap == Gap::Blank && !over && !self.sentence.is_empty() {
             self.add(' ');
         }
         if done.is_none() && self.length >= LONGEST {
             done = Some(self.breathe());
+            self.cut = true;
         }
         self.add(c);
         done

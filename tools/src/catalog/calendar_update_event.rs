@@ -359,7 +359,7 @@ mod tests {
                 &[],
             ),
             (
-                json!({"event": "dentist", "start": "forward by an hour"}),
+                json!({"event": "dentist", "start": "ahead by an hour"}),
                 "Changed Dentist tomorrow at 09:30: it is tomorrow, 08:30 to 09:15 now.",
                 &[],
             ),

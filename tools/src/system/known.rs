@@ -8,7 +8,6 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
 use jiff::ToSpan as _;
@@ -33,8 +32,6 @@ const MOST_ALIKE: usize = 8;
 /// How far back and ahead events are looked at, in days.
 const BACK: i64 = 7;
 const AHEAD: i64 = 90;
-/// How long new mail is read for the names in it; what is left is read the next time.
-const MAIL: Duration = Duration::from_millis(200);
 /// A sound of fewer letters is shared by too many words.
 const MIN_SOUND: usize = 3;
 /// What a word of a name counts that the tools' own texts use, too: "dentist" and "call" stand in many examples, so the
@@ -178,7 +175,7 @@ impl Kind {
                 });
                 names.collect()
             }
-            Kind::Sender => mail::Index::open(dirs, mail::Depth::Headers, MAIL)?.writers(MOST)?,
+            Kind::Sender => mail::writers(dirs, MOST)?,
             Kind::Timer => {
                 let all = timers::all(dirs).map_err(|e| e.tool("read the timers"))?;
                 all.into_iter().filter_map(|timer| timer.label).collect()
@@ -280,6 +277,17 @@ impl Known {
         }
         if of_name.is_empty() {
             return;
+        }
+        // Of people in the address book it is known already that they write, and they are talked about in other requests, too.
+        let stems = || of_name.iter().map(|word| &word.stem);
+        let same = |other: &Name| {
+            other.kind == Kind::Contact && stems().eq(other.words.iter().map(|word| &word.stem))
+        };
+        if kind == Kind::Sender {
+            let first = of_name.first().and_then(|word| self.stems.get(&word.stem));
+            if first.into_iter().flatten().any(|at| same(&self.names[*at])) {
+                return;
+            }
         }
         let at = self.names.len();
         for word in &of_name {
@@ -477,6 +485,7 @@ mod tests {
             (Kind::Note, "Boiler pressure"),
             (Kind::Contact, "Tom Whitfield"),
             (Kind::Sender, "Gadget Weekly"),
+            (Kind::Sender, "Tom Whitfield"),
         ]);
         let check = |said: &str, expect: &[(&str, f32)]| {
             let lifts: Vec<(&str, f32)> = known.lifts(said).into_iter().collect();

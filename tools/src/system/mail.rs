@@ -20,7 +20,7 @@ pub use change::{mark, move_to};
 pub use choose::{Asked, Need, PATIENCE, about, choose, elsewhere, focus, named as called, show, span, who};
 pub use compose::{Draft, Sender, draft, forward, recipients, reply, send, sender, sender_of, words};
 pub use folders::{Folder, Role, folders, named};
-pub use index::{Depth, Entry, Found, Index, Query, Who};
+pub use index::{Depth, Entry, Found, Index, Query, Who, writers};
 pub use message::{Attachment, Head, Letter, MAX_MESSAGE, MAX_TEXT, Person, Refused};
 pub use text::{Folded, aloud, fold, part};
 

@@ -22,15 +22,12 @@ fn a_request_brings_the_calls_that_are_most_like_it() {
     );
     assert!(tail.contains(like) && !tail.contains(other), "{tail}");
     assert!(tail.find(like) < tail.find("rename the dentist"), "{tail}");
-    // Core tools show theirs where the schemas stand, and nothing of them changes with the request.
+    // What stands in every prompt has to stay short.
     let fixed: String = ask.prompt[..ask.static_len]
         .iter()
         .map(|p| p.text.as_str())
         .collect();
-    assert!(
-        fixed.contains("\"name\": \"calendar.query\", \"arguments\": {\"when\": \"today\"}"),
-        "{fixed}"
-    );
+    assert!(!fixed.contains("For example:"), "{fixed}");
 }
 
 #[test]
@@ -56,6 +53,7 @@ fn what_was_found_is_kept_in_the_words_that_the_person_heard() {
     reply(did(&mut agent, query.clone(), found()));
     let next = text(&say(&mut agent, "and any mail"));
     assert_eq!(next.matches("One event: Dentist.").count(), 1, "{next}");
+    assert!(!agent.last().unwrap().untrusted, "these are Tiro's own words");
     assert!(!next.contains("0815"), "{next}");
 
     // A model that words the answer is given all of it.
@@ -65,4 +63,14 @@ fn what_was_found_is_kept_in_the_words_that_the_person_heard() {
     let query = call(model(&mut agent, "calendar.query", "today"));
     let next = text(&ask(did(&mut agent, query, found())));
     assert!(next.contains("0815"), "{next}");
+}
+
+#[test]
+fn what_discovery_found_is_kept_whole() {
+    let mut agent = plain();
+    say(&mut agent, "what else can you do");
+    let search = call(model(&mut agent, "tools.discover", "timers"));
+    let found = Output::new("Loaded: timers.set.", json!({"have_already": ["calendar.query"]}));
+    let next = text(&ask(did(&mut agent, search, Outcome::Done(found))));
+    assert!(next.contains("have_already"), "{next}");
 }

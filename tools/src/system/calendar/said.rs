@@ -169,14 +169,17 @@ pub fn moved(said: &str, event: &Event, now: &Zoned) -> Result<Moved, ToolError>
         ("later", 1),
         ("earlier", -1),
         ("sooner", -1),
+        ("backwards", 1),
         ("back", 1),
+        ("forwards", -1),
         ("forward", -1),
+        ("ahead", -1),
     ]
     .iter()
     .find_map(|(word, sign)| {
         // "An hour back", and "back by an hour".
-        let amount = plain.strip_suffix(word).or_else(|| plain.strip_prefix(word))?;
-        Some((amount, *sign))
+        let before = plain.strip_prefix(word).and_then(|rest| rest.strip_prefix(' '));
+        Some((plain.strip_suffix(word).or(before)?, *sign))
     })
     .or_else(|| Some((plain.strip_prefix("by ")?, 1)));
     if let Some((amount, sign)) = shift

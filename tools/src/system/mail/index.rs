@@ -10,6 +10,7 @@
 mod database;
 mod search;
 mod terms;
+mod writers;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -33,6 +34,7 @@ use crate::{
 };
 pub use search::{Found, Query, Who};
 use terms::Terms;
+pub use writers::writers;
 
 /// Most messages of one folder; of a larger one the newest by name.
 const MAX_MESSAGES: usize = 200_000;
@@ -42,8 +44,6 @@ const BATCH: usize = 200;
 const MAX_RECIPIENTS: usize = 50;
 /// Longest text of which the words are kept, in bytes.
 const MAX_WORDS: usize = 64 * 1024;
-/// Messages of a folder whose senders' names are told.
-const NEWEST: u32 = 500;
 /// What is being done, for the person.
 pub(super) const WHAT: &str = "read your mail";
 
@@ -179,35 +179,6 @@ impl Index {
         let mut all: Vec<Folder> = self.folders.values().cloned().collect();
         all.sort_by(|a, b| (&a.account, a.role as i64, &a.name).cmp(&(&b.account, b.role as i64, &b.name)));
         all
-    }
-
-    /// The names of who wrote to the person, who wrote last first, from the newest messages of each folder. What was sent,
-    /// begun, thrown away or taken for spam names nobody.
-    ///
-    /// # Errors
-    /// `Broken` when the database cannot be read.
-    pub fn writers(&self, most: usize) -> Result<Vec<String>, ToolError> {
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut last: HashMap<String, i64> = HashMap::new();
-            let mut rows = self.db.prepare_cached(
-                "SELECT name, date FROM mail WHERE folder = ?1 ORDER BY date DESC LIMIT ?2",
-            )?;
-            for (id, folder) in &self.folders {
-                if matches!(folder.role, Role::Sent | Role::Drafts | Role::Trash | Role::Junk) {
-                    continue;
-                }
-                for row in rows.query_map(params![id, NEWEST], |row| Ok((row.get(0)?, row.get(1)?)))? {
-                    let (name, date): (String, i64) = row?;
-                    let newest = last.entry(name).or_insert(date);
-                    *newest = date.max(*newest);
-                }
-            }
-            last.remove("");
-            let mut all: Vec<(String, i64)> = last.into_iter().collect();
-            all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            Ok(all.into_iter().take(most).map(|(name, _)| name).collect())
-        };
-        read().map_err(|error| self.failed(error))
     }
 
     /// The message of that name, wherever it is now.

@@ -15,7 +15,7 @@ use super::terms;
 use crate::system::store;
 
 /// What `PRAGMA user_version` says; any other is thrown away.
-const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 2;
 /// How long another process may write.
 const BUSY: Duration = Duration::from_secs(5);
 /// The database, in the folder that Tiro keeps for itself.
