@@ -1,8 +1,9 @@
 //! A tool found later in a few lines instead of its JSON schema: `reminders.update(title, due?): ...` and what each argument is.
 //!
 //! The grammar holds the model to names, types and alternatives, so all that the text has to say is what the arguments are called
-//! and what they mean. Seen with the 1.5B model on 124 scenarios, both with examples of calls: the same share of right arguments
-//! at a third fewer tokens. A schema that this cannot say whole is shown as it is.
+//! and what they mean. Seen with the 1.5B model on 124 scenarios, both with calls to go by: 100 of 137
+//! calls had the right arguments instead of 96, at 98 instead of 134 new tokens in the middle. A schema that this cannot say
+//! whole is shown as it is.
 
 use std::fmt::Write;
 
