@@ -134,6 +134,8 @@ struct Known {
     entry: &'static Entry,
     core: bool,
     parameters: Value,
+    /// Calls to go by.
+    calls: Vec<(String, Value)>,
     /// What its schema takes in the prompt.
     tokens: u32,
 }
@@ -535,6 +537,7 @@ impl Known {
             entry,
             core,
             parameters,
+            calls: calls(entry),
             tokens: u32::try_from(bytes * 10 / BYTES_PER_TOKEN).unwrap_or(u32::MAX),
         }
     }
@@ -545,7 +548,7 @@ impl Known {
             summary: self.entry.summary.to_owned(),
             parameters: self.parameters.clone(),
             confirm: self.entry.confirm,
-            calls: calls(self.entry),
+            calls: self.calls.clone(),
         }
     }
 }

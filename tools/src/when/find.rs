@@ -486,6 +486,11 @@ mod tests {
         check("what do I have tomorrow 16.30", &["tomorrow 16.30"]);
         check("am i busy to morrow", &["to morrow"]);
         check("a meeting with tom on monday at for pm", &["monday at for pm"]);
+        check("do i half anything on sun day morning", &["sun day morning"]);
+        check(
+            "put it down at won o'clock on satur day",
+            &["won o'clock on satur day"],
+        );
     }
 
     #[test]
@@ -510,6 +515,10 @@ mod tests {
             "change the mode to pm",
             "a week of it",
             "the first of the two",
+            "we won days of it",
+            "she was sick at our place",
+            "a picture of the sun",
+            "half our team is at lunch",
         ] {
             check(sentence, &[]);
         }

@@ -193,7 +193,7 @@ fn below_hundred(tokens: &[Token]) -> Option<(Number, usize)> {
     }
 }
 
-/// "a . m ." to "am"; "o ' clock", "night-time" and "to morrow" to one word.
+/// "a . m ." to "am"; "o ' clock", "night-time" and "sun day" to one word.
 fn join_words(tokens: Vec<Token>) -> Vec<Token> {
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
     let word = |at: usize| match tokens.get(at) {
@@ -210,16 +210,12 @@ fn join_words(tokens: Vec<Token>) -> Vec<Token> {
             (Some("p"), Some("m"), _) => ("pm", 2 + dot + sign(at + 2 + dot, '.')),
             (Some("o"), _, Some("clock")) => ("o'clock", 2 + dash),
             (Some("oclock"), ..) => ("o'clock", 1),
-            (Some("day"), _, Some("time")) => ("daytime", 2 + dash),
-            (Some("night"), _, Some("time")) => ("nighttime", 2 + dash),
-            (Some("mid"), Some("day"), _) if dot == 0 => ("midday", 2),
-            (Some("mid"), Some("night"), _) if dot == 0 => ("midnight", 2),
-            (Some("to"), Some("morrow"), _) if dot == 0 => ("tomorrow", 2),
-            (Some("yester"), Some("day"), _) if dot == 0 => ("yesterday", 2),
-            (Some("fort"), Some("night"), _) if dot == 0 => ("fortnight", 2),
             (Some("noonish"), ..) => ("noon", 1),
             (Some("till" | "til"), ..) => ("until", 1),
-            (Some(same), ..) => (same, 1),
+            (Some(first), _, second) => match second.and_then(|second| words::split_in_two(first, second)) {
+                Some(whole) => (whole, 2 + dash),
+                None => (first, 1),
+            },
             (None, ..) => {
                 out.push(tokens[at].clone());
                 at += 1;
@@ -232,19 +228,17 @@ fn join_words(tokens: Vec<Token>) -> Vec<Token> {
     out
 }
 
-/// "at for pm": after "at" and before a half of the day or "o'clock", minutes between them or not, stands a number.
+/// Numbers and hours that a recogniser wrote as another word, where nothing else makes sense.
 fn hear_numbers(tokens: &mut [Token]) {
-    let is = |token: Option<&Token>, any: &[&str]| matches!(token, Some(Token::Word(word)) if any.contains(&word.as_str()));
-    for at in 1..tokens.len() {
+    for at in 0..tokens.len() {
         let Token::Word(word) = &tokens[at] else {
             continue;
         };
-        let Some(value) = words::sounds_like(word) else {
-            continue;
-        };
-        let minutes = matches!(tokens.get(at + 1), Some(Token::Number(n)) if n.value < 60 && (n.digits == 2 || n.value >= 10));
-        let half = tokens.get(at + 1 + usize::from(minutes));
-        if is(tokens.get(at - 1), &["at"]) && is(half, &["am", "pm", "o'clock"]) {
+        if counts_hours(word, &tokens[..at]) {
+            tokens[at] = Token::Word("hours".to_owned());
+        } else if let Some(value) = words::sounds_like(word)
+            && stands_for_number(tokens, at, word)
+        {
             tokens[at] = Token::Number(Number {
                 value,
                 digits: 0,
@@ -252,5 +246,48 @@ fn hear_numbers(tokens: &mut [Token]) {
                 second: false,
             });
         }
+    }
+}
+
+/// "at for pm", "sick thirty am", "ate minutes": a number stands before a half of the day or "o'clock", minutes between them or
+/// not, and before a unit. What holds sentences together does so only after "at".
+fn stands_for_number(tokens: &[Token], at: usize, word: &str) -> bool {
+    let is = |token: Option<&Token>, any: &[&str]| matches!(token, Some(Token::Word(word)) if any.contains(&word.as_str()));
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    // "One too" and "twenty ate" are for others to guess.
+    if matches!(before, Some(Token::Number(_))) {
+        return false;
+    }
+    let minutes = matches!(tokens.get(at + 1), Some(Token::Number(n)) if n.value < 60 && (n.digits == 2 || n.value >= 10));
+    let half = tokens.get(at + 1 + usize::from(minutes));
+    let of_day = is(half, &["am", "pm", "o'clock"]);
+    match words::holds_together(word) {
+        true => of_day && is(before, &["at"]),
+        false => {
+            of_day
+                || is(
+                    tokens.get(at + 1),
+                    &["seconds", "minutes", "hours", "our", "ours"],
+                )
+        }
+    }
+}
+
+/// Whether this is "hours": "two ours", "one our", "a half our", "half an our". "At three our time" is not.
+fn counts_hours(word: &str, before: &[Token]) -> bool {
+    let back = |steps: usize| before.len().checked_sub(steps).map(|at| &before[at]);
+    let said = |steps| match back(steps) {
+        Some(Token::Word(word)) => word.as_str(),
+        _ => "",
+    };
+    let number = match back(1) {
+        Some(Token::Number(number)) if !number.ordinal => Some(number.value),
+        _ => None,
+    };
+    match (word, said(2), said(1)) {
+        ("our", "half" | "of", "an") | ("our", "a" | "an", "half" | "quarter") => true,
+        ("our", ..) => number == Some(1),
+        ("ours", ..) => number.is_some(),
+        _ => false,
     }
 }

@@ -275,8 +275,38 @@ pub fn sounds_like(word: &str) -> Option<u32> {
     Some(match word {
         "won" => 1,
         "to" | "too" => 2,
+        "tree" => 3,
         "for" | "fore" => 4,
+        "sick" | "sicks" => 6,
         "ate" => 8,
+        "nein" => 9,
+        _ => return None,
+    })
+}
+
+/// Of the words that sound like numbers those that sentences about times hold anyway: "for", "to".
+pub fn holds_together(word: &str) -> bool {
+    matches!(word, "to" | "for")
+}
+
+/// Two words that a recogniser writes for one: the days, and what is put together with "day", "night" and "end".
+pub fn split_in_two(first: &str, second: &str) -> Option<&'static str> {
+    Some(match (first, second) {
+        ("mon", "day" | "days") => "monday",
+        ("tues" | "twos", "day" | "days") => "tuesday",
+        ("wednes" | "wens", "day" | "days") => "wednesday",
+        ("thurs" | "thirst", "day" | "days") => "thursday",
+        ("fri" | "fry", "day" | "days") => "friday",
+        ("satur", "day" | "days") => "saturday",
+        ("sun" | "son", "day" | "days") => "sunday",
+        ("day", "time") => "daytime",
+        ("night", "time") => "nighttime",
+        ("mid", "day") => "midday",
+        ("mid", "night") => "midnight",
+        ("to" | "too", "morrow") => "tomorrow",
+        ("yester", "day") => "yesterday",
+        ("fort", "night") => "fortnight",
+        ("week", "end") => "weekend",
         _ => return None,
     })
 }

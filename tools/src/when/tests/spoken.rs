@@ -262,6 +262,18 @@ fn split_and_misheard_words_are_put_together() {
             ("at to thirty pm", "14:30"),
             ("at for o'clock", "16:00"),
             ("at won pm", "13:00"),
+            ("sick thirty a m", "06:30"),
+            ("tree o'clock on satur day", "2026-10-03T15:00"),
+            ("sun day morning", "2026-10-04T08:00..2026-10-04T12:00"),
+            ("next tues day at ten", "2026-10-06T10:00"),
+            ("too morrow at nine", "2026-10-03T09:00"),
+            ("ate minutes", "480s"),
+            ("in too hours", "2026-10-02T12:20"),
+            ("two ours", "7200s"),
+            ("one our", "3600s"),
+            ("half an our", "1800s"),
+            ("a half our", "1800s"),
+            ("a quarter of an our", "900s"),
         ],
     );
     for text in [
@@ -277,6 +289,14 @@ fn split_and_misheard_words_are_put_together() {
         "25.61",
         "2500 hours",
         "a hundred on monday",
+        "our",
+        "at three our time",
+        "half our",
+        "for minutes",
+        "to days",
+        "one too minutes",
+        "sick",
+        "son of monday",
     ] {
         assert!(
             resolve(text, &now(), Hint::Schedule).is_err()
