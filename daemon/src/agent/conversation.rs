@@ -12,6 +12,12 @@ const POINTS_BACK: &[&str] = &[
 /// Beginnings of what only adds to what was said before.
 const GOES_ON: &[&str] = &["and ", "what about ", "how about ", "or ", "then "];
 
+/// What says which one of several: "the first one", "the newest ones".
+const WHICH: &[&str] = &[
+    "first", "last", "latest", "left", "new", "newest", "next", "old", "oldest", "previous", "right", "top",
+    "bottom",
+];
+
 /// One turn: what the person said, what was called, what was answered.
 #[derive(Debug, Clone)]
 pub struct Exchange {
@@ -45,9 +51,16 @@ impl Exchange {
 /// Whether words need what was said before to be understood.
 pub fn points_back(said: &str) -> bool {
     let said = said.to_lowercase();
-    let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let words = || {
+        said.split(|c: char| !c.is_alphanumeric() && c != '\'')
+            .filter(|word| !word.is_empty())
+    };
+    let one_of_them = words()
+        .zip(words().skip(1))
+        .any(|(which, one)| matches!(one, "one" | "ones") && WHICH.contains(&which));
     let bare = |word: &str| word.split('\'').next().unwrap_or_default().to_owned();
-    words.any(|word| POINTS_BACK.contains(&word) || POINTS_BACK.contains(&bare(word).as_str()))
+    one_of_them
+        || words().any(|word| POINTS_BACK.contains(&word) || POINTS_BACK.contains(&bare(word).as_str()))
         || GOES_ON.iter().any(|start| said.trim().starts_with(start))
 }
 
@@ -273,6 +286,9 @@ mod tests {
         check("I will remind you.", "move it to nine", true);
         check("I will remind you.", "No, I meant at nine.", true);
         check("I will remind you.", "Do the same for dad", true);
+        check("You have two mails.", "open the first one", true);
+        check("I will remind you.", "what is my first meeting", false);
+        check("I will remind you.", "wake me at one", false);
         assert!(Conversation::default().heard().is_empty());
     }
 }

@@ -27,12 +27,14 @@ const SAME_DOMAIN: f32 = 10.0;
 const SAME_TOOL: f32 = 8.0;
 /// The same for tools of other domains.
 const OTHER_DOMAIN: f32 = 0.25;
-/// The same where only words of its name were said: "move it" is part of `files.move`.
-const OTHER_NAME: f32 = 0.1;
+/// The same where only words of its name were said: "move it" is part of `files.move`, and "read it to me" of `notes.read`.
+const OTHER_NAME: f32 = 0.02;
 /// What a verb counts that another domain has, too: "delete it" fits the deletion of a list best, and means the mail.
 const SAME_VERB: f32 = 0.8;
 /// How likely the tool of the turn before is where there is no verb: "and the day after that".
 const AGAIN: f32 = 0.3;
+/// The same where a position that it takes is said of the thing: "turn it off" after the state of Bluetooth.
+const VALUE: f32 = 0.8;
 /// What a ranking of the words before counts beside that of these. It is for what the model is shown, never for what it
 /// has to call.
 const WEAKLY: f32 = 0.39;
@@ -216,6 +218,7 @@ impl Agent {
             .as_ref()
             .and_then(|deed| self.toolbox.find(&deed.call.name));
         let again = self.goes_on_without_verb(text);
+        let valued = last.is_some_and(|last| self.takes(last.name, text));
         let own: Vec<(String, f32)> = hits.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
         let of_verb = |name: &str| {
             let same = own.iter().filter(|(other, _)| verb(other) == verb(name));
@@ -231,12 +234,15 @@ impl Agent {
             let (own, odds) = match (same, same_domain) {
                 (true, _) => (hit.score, SAME_TOOL),
                 (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), SAME_DOMAIN),
-                (false, false) if hit.tier == Tier::Keyword => (hit.score, OTHER_NAME),
+                (false, false) if matches!(hit.tier, Tier::Name | Tier::Keyword) => (hit.score, OTHER_NAME),
                 (false, false) => (hit.score, OTHER_DOMAIN),
             };
             let mut score = own * odds / (1.0 - own + own * odds);
             if same && again {
                 score += AGAIN * (1.0 - score);
+            }
+            if same && valued {
+                score += VALUE * (1.0 - score);
             }
             hit.why = format!("{own:.2} by itself, goes on from {}: {}", last.name, hit.why);
             hit.score = score;
@@ -254,6 +260,36 @@ impl Agent {
         (hits, scores)
     }
 
+    /// Whether the words name a position that this tool can be put into: "off" where it switches, "up" where it goes both ways.
+    fn takes(&self, tool: &str, text: &str) -> bool {
+        let properties = self
+            .toolbox
+            .parameters(tool)
+            .and_then(|all| all["properties"].as_object());
+        let text = text.to_lowercase();
+        let mut said: Vec<&str> = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        while said.last().is_some_and(|last| TRAILING.contains(last)) {
+            said.pop();
+        }
+        // "Put it on the list" is about the list.
+        let last = said.len().saturating_sub(1);
+        let position = |word: &str| {
+            let mut all = properties.into_iter().flatten();
+            all.any(|(name, property)| match property["enum"].as_array() {
+                Some(values) => values.iter().any(|value| value == word),
+                None => name == SWITCH && matches!(word, "on" | "off"),
+            })
+        };
+        let named = said
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| POSITIONS.contains(word) && (**word != "on" || *at == last));
+        named.map(|(_, word)| *word).any(position)
+    }
+
     /// Whether words only name something else for what was asked before: they begin like it, and not with a verb; or they
     /// answer a question of Tiro's.
     fn goes_on_without_verb(&self, text: &str) -> bool {
@@ -267,6 +303,13 @@ impl Agent {
         !verb && (left.is_some() || self.talk.asked(self.guest))
     }
 }
+
+/// Words that say where a thing goes and not which thing is meant.
+const POSITIONS: &[&str] = &["back", "down", "forward", "off", "on", "up"];
+/// Words that may stand behind them.
+const TRAILING: &[&str] = &["again", "now", "please", "then", "thanks", "too"];
+/// The argument of tools that switch something.
+const SWITCH: &str = "on";
 
 /// The domain of what is about the conversation itself.
 const ASSISTANT: &str = "assistant";

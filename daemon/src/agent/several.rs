@@ -7,7 +7,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use prompts::words as wording;
-use tools::reflex::POLITE;
+use tools::{
+    Effect,
+    discover::words::asks,
+    reflex::POLITE,
+    when::{Kind, said_times},
+};
 
 use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
 
@@ -127,17 +132,26 @@ impl Agent {
 
 /// The requests of a sentence; one when it cannot be cut.
 fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
-    let openers = openers(toolbox);
+    let starts = Starts {
+        openers: openers(toolbox),
+        verbs: toolbox.names().filter_map(verb).collect(),
+    };
     let mut requests = Vec::new();
     let mut rest = text.trim();
     while requests.len() + 1 < MOST {
-        let Some((first, after)) = first_cut(rest, toolbox, &openers, sure) else {
+        let Some((first, after)) = first_cut(rest, toolbox, &starts, sure) else {
             break;
         };
         requests.push(first.to_owned());
         rest = after;
     }
-    requests.push(rest.to_owned());
+    match (requests.len() + 1 < MOST)
+        .then(|| shared(rest, toolbox, sure))
+        .flatten()
+    {
+        Some(both) => requests.extend(both),
+        None => requests.push(rest.to_owned()),
+    }
     requests
 }
 
@@ -145,7 +159,7 @@ fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
 fn first_cut<'a>(
     text: &'a str,
     toolbox: &Toolbox,
-    openers: &HashSet<&str>,
+    starts: &Starts<'_>,
     sure: f32,
 ) -> Option<(&'a str, &'a str)> {
     let words = words(text);
@@ -157,7 +171,7 @@ fn first_cut<'a>(
     // "Add close the windows and lock the door to my list" is about the list: each part by itself is something else.
     let about = |tool: &str| {
         let whole = toolbox.rank(text).into_iter().next();
-        whole.is_some_and(|whole| whole.name == tool)
+        whole.is_some_and(|whole| domain(&whole.name) == domain(tool))
     };
     let mut at = 1;
     while at < words.len() {
@@ -172,16 +186,21 @@ fn first_cut<'a>(
         }
         let (start, _) = words[next];
         let (left, right) = (text[..before].trim_end_matches([',', ';']), &text[start..]);
-        let opens = |from: usize| {
-            let first = (from..words.len()).find(|i| !is(POLITE, words[*i], text));
-            first.is_some_and(|i| openers.contains(plain(words[i], text).as_str()))
+        let begin = |from: usize| {
+            let from = (from..words.len()).find(|i| !is(POLITE, words[*i], text))?;
+            let after = words.get(from + 1).map(|word| plain(*word, text));
+            starts.begin(&plain(words[from], text), &after.unwrap_or_default())
         };
-        if opens(0)
-            && opens(next)
+        if let (Some(_), Some(begins)) = (begin(0), begin(next))
             && let (Some(first), Some(second)) = (best(left), best(right))
             && (about(first.name) || about(second.name))
-            // What somebody dictates may hold whole clauses; only a new sentence ends it for sure.
-            && (first.worded.is_empty() || new_sentence)
+            // What somebody dictates may hold whole clauses. Only a new sentence ends it for sure, or, where it goes to nobody else, a
+            // clause that turns to Tiro.
+            && (first.worded.is_empty()
+                || new_sentence
+                || (new_clause && begins == Begin::Me && first.effect != Effect::Egress))
+            // A verb that only names a tool has to be that of the tool which was found.
+            && (begins != Begin::Verb || verb(second.name) == Some(&plain(words[next], text)))
             && (words.len() - next > 1 || second.name.ends_with(&format!(".{}", plain(words[next], text))))
         {
             return Some((left, right));
@@ -189,6 +208,74 @@ fn first_cut<'a>(
         at = next.max(at + 1);
     }
     None
+}
+
+/// "Remind me to call Ray at nine and to oil the gate on Friday" is two requests that share their beginning, if each has a time of
+/// its own: without one the other's is for both.
+fn shared(text: &str, toolbox: &Toolbox, sure: f32) -> Option<[String; 2]> {
+    let words = words(text);
+    let first = (1..words.len().min(NEAR_START)).find(|at| is(&["to"], words[*at], text))?;
+    let second = (first + 3..words.len())
+        .find(|at| is(&["to"], words[*at], text) && is(JOINTS, words[*at - 1], text))?;
+    let (beginning, left) = (
+        &text[..words[first].1],
+        text[..words[second - 2].1].trim_end_matches([',', ';']),
+    );
+    let (own, right) = (&left[words[first].1..], &text[words[second].1..]);
+    let timed = |part: &str| {
+        said_times(part)
+            .iter()
+            .any(|mention| mention.kind != Kind::Length)
+    };
+    let dictated = || {
+        let best = toolbox.rank(text).into_iter().next()?;
+        let entry = toolbox.find(&best.name)?;
+        (best.score >= sure && !entry.worded.is_empty() && entry.effect != Effect::Egress).then_some(())
+    };
+    (timed(own) && timed(right)).then(dictated).flatten()?;
+    Some([left.to_owned(), format!("{beginning} {}", right.trim())])
+}
+
+/// So near to the start stands the word that a request's own part comes after.
+const NEAR_START: usize = 5;
+
+/// With what requests begin.
+struct Starts<'a> {
+    openers: HashSet<&'a str>,
+    /// The verbs that tools are called by: "archive".
+    verbs: HashSet<&'a str>,
+}
+
+/// How a part of a sentence begins that may be a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// With a verb of many requests, or as a question.
+    Opener,
+    /// With a verb that a tool is called by.
+    Verb,
+    /// With words for Tiro: "tell me", "I need".
+    Me,
+}
+
+impl Starts<'_> {
+    fn begin(&self, word: &str, after: &str) -> Option<Begin> {
+        let opens = self.openers.contains(word);
+        match (word, after) {
+            ("i", "need" | "want") => Some(Begin::Me),
+            (_, "me") if opens => Some(Begin::Me),
+            _ if opens || asks(word) => Some(Begin::Opener),
+            _ => self.verbs.contains(word).then_some(Begin::Verb),
+        }
+    }
+}
+
+fn domain(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
+}
+
+/// The verb of a tool's name: "set" of "timers.set", "create" of `calendar.create_event`.
+fn verb(name: &str) -> Option<&str> {
+    name.split('.').nth(1)?.split('_').next()
 }
 
 /// The words with which requests begin: in the examples of the tools they stand at the beginning, and seldom elsewhere.
@@ -290,6 +377,51 @@ mod tests {
     }
 
     #[test]
+    fn questions_wishes_and_a_tools_own_verb_begin_requests() {
+        check(
+            "when is my next meeting and have I got any new mail",
+            &["when is my next meeting", "have I got any new mail"],
+        );
+        check(
+            "is it going to rain tomorrow, and are there any meetings in my calendar on friday",
+            &[
+                "is it going to rain tomorrow",
+                "are there any meetings in my calendar on friday",
+            ],
+        );
+        check(
+            "remind me to buy flowers on friday, and I need a timer for five minutes",
+            &[
+                "remind me to buy flowers on friday",
+                "I need a timer for five minutes",
+            ],
+        );
+        check(
+            "read my newest mail and archive it",
+            &["read my newest mail", "archive it"],
+        );
+    }
+
+    #[test]
+    fn a_beginning_that_is_shared_is_said_twice() {
+        check(
+            "remind me to feed the cat at six pm and to pay the rent on friday",
+            &[
+                "remind me to feed the cat at six pm",
+                "remind me to pay the rent on friday",
+            ],
+        );
+        // One time is for both.
+        for text in [
+            "remind me to feed the cat and to pay the rent tomorrow",
+            "remind me to go to the bank at nine and the post office at ten",
+            "write to anna to come at nine and to bring the keys on friday",
+        ] {
+            check(text, &[text]);
+        }
+    }
+
+    #[test]
     fn what_is_one_request_stays_one() {
         for text in [
             "add milk and eggs to the shopping list",
@@ -298,6 +430,10 @@ mod tests {
             "write to anna that I am late and tell her to start without me",
             "schedule lunch with anna and tom tomorrow at noon",
             "play rock and roll",
+            "make a note that tom is late and I need a new key",
+            "write to anna that I am late, and I need an alarm for seven tomorrow",
+            "remind me to ask tom what he wants and when the shop opens",
+            "what is the weather like today and tomorrow",
             "add close the windows and lock the door to my list",
             "remind me at 9 p.m. lock the door",
             "tomorrow morning at nine, remind me that the library books are due",

@@ -21,12 +21,12 @@ pub struct This;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
+    /// City, country or zone whose time is asked for; here if left out
+    to: Option<String>,
     /// The time as said: "3 pm"; now if left out
     time: Option<String>,
     /// City, country or zone of that time; here if left out
     from: Option<String>,
-    /// City, country or zone to tell it for; here if left out
-    to: Option<String>,
 }
 
 impl Tool for This {

@@ -55,18 +55,20 @@ pub fn is_stop_word(word: &str) -> bool {
 /// Whether a sentence asks or orders, as a term: "do I have a meeting" and "make a meeting" share their content words
 /// and nothing else. Nothing for a few words, which are neither.
 pub fn form(words: &[String]) -> Option<&'static str> {
+    if words.len() < 3 {
+        return None;
+    }
+    let asks = words.iter().take(2).any(|w| asks(w));
+    Some(if asks { "#ask" } else { "#order" })
+}
+
+/// Whether questions begin with this lower-cased word.
+pub fn asks(word: &str) -> bool {
     const ASKING: &[&str] = &[
         "am", "any", "are", "did", "do", "does", "has", "have", "how", "is", "was", "were", "what", "whats",
         "when", "where", "which", "who", "whose", "why", "will",
     ];
-    if words.len() < 3 {
-        return None;
-    }
-    let asks = words
-        .iter()
-        .take(2)
-        .any(|w| ASKING.binary_search(&w.as_str()).is_ok());
-    Some(if asks { "#ask" } else { "#order" })
+    ASKING.binary_search(&word).is_ok()
 }
 
 /// Turns words into stems and into the class of words that sound alike.

@@ -383,3 +383,45 @@ fn what_a_guest_said_is_in_nobody_elses_arguments() {
     );
     assert_eq!(mine.arguments, json!({"when": "tomorrow"}));
 }
+
+#[test]
+fn a_position_is_that_of_the_thing_before() {
+    let mut agent = whole();
+    done(
+        &mut agent,
+        "is bluetooth on",
+        "system.bluetooth",
+        json!({"action": "status"}),
+        None,
+    );
+    let best = |agent: &Agent, words: &str| agent.rank_after(words, "is bluetooth on").1[0].0.clone();
+    assert_eq!(best(&agent, "turn it off then"), "system.bluetooth");
+    assert_eq!(best(&agent, "switch it on please"), "system.bluetooth");
+    // These are about something else, though they hold such words.
+    for other in [
+        "put that on the shopping list",
+        "turn the volume up a bit",
+        "make it louder",
+    ] {
+        assert_ne!(best(&agent, other), "system.bluetooth", "{other}");
+    }
+}
+
+#[test]
+fn a_verb_that_is_part_of_another_tools_name_names_no_other_thing() {
+    let mut agent = whole();
+    done(
+        &mut agent,
+        "put bananas on the shopping list",
+        "lists.add",
+        json!({"items": ["bananas"], "list": "shopping"}),
+        Some(3),
+    );
+    let best = |words: &str| {
+        agent.rank_after(words, "put bananas on the shopping list").0[0]
+            .name
+            .clone()
+    };
+    assert_eq!(best("read it to me"), "lists.show");
+    assert_eq!(best("delete it"), "lists.delete");
+}
