@@ -232,6 +232,40 @@ fn an_empty_clipboard_and_an_absent_display_are_said_plainly() {
     assert_eq!(empty.1, "There is no text in the clipboard.", "{}", empty.2);
 }
 
+#[test]
+fn a_clipboard_that_holds_too_much_is_refused() {
+    let Some(display) = Display::start() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    // More than a helper may take, and the most that it may print.
+    let (huge, long) = (300 << 20, 3 << 20);
+    display.seat.copy(home, &"x".repeat(huge));
+    let started = Instant::now();
+    let (fine, out, err) = display.seat.tiro(home, &["call", "clipboard.read"]);
+    assert!(
+        !fine && format!("{out}{err}").contains("The clipboard holds too much"),
+        "{out} {err}"
+    );
+    assert!(started.elapsed() < LIMIT / 2);
+    display.seat.copy(home, &"ü".repeat(long / 2));
+    let (fine, out, err) = display.seat.tiro(home, &["call", "clipboard.read"]);
+    assert!(fine && out.ends_with("That is not all of it."), "{out} {err}");
+}
+
+#[test]
+fn who_keeps_the_clipboard_ends_with_its_display() {
+    let Some(mut display) = Display::start() else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let write = ["call", "clipboard.write", r#"{"text": "kept"}"#];
+    assert!(display.seat.tiro(home.path(), &write).0);
+    assert_eq!(display.seat.paste(home.path()), "kept");
+    wayland::until_alive(home.path(), 1);
+    display.server.kill().unwrap();
+    wayland::until_alive(home.path(), 0);
+}
+
 /// Objects as a PDF file.
 fn pdf(objects: &[String]) -> Vec<u8> {
     let mut file = b"%PDF-1.4\n".to_vec();

@@ -60,7 +60,7 @@ fn alive(home: &Path) -> usize {
 }
 
 #[track_caller]
-fn until_alive(home: &Path, count: usize) {
+pub fn until_alive(home: &Path, count: usize) {
     let started = Instant::now();
     while alive(home) != count {
         assert!(
@@ -107,7 +107,9 @@ fn on_wayland_what_is_copied_outlives_the_command_and_what_others_copy_is_read()
 /// Desktops without that protocol (GNOME) have an X server beside it, and so has this person.
 #[test]
 fn where_wayland_gives_no_clipboard_that_of_x_is_used() {
-    let Some(display) = Display::start() else { return };
+    let Some(mut display) = Display::start() else {
+        return;
+    };
     let home = tempfile::tempdir().unwrap();
     let mut command = display.seat.command(TIRO, home.path());
     let copy = command
@@ -118,4 +120,7 @@ fn where_wayland_gives_no_clipboard_that_of_x_is_used() {
     let copied = told(finish(copy.unwrap()));
     assert!(copied.0, "{} {}", copied.1, copied.2);
     assert_eq!(display.seat.paste(home.path()), "by way of X");
+    until_alive(home.path(), 1);
+    display.server.kill().unwrap();
+    until_alive(home.path(), 0);
 }

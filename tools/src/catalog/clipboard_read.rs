@@ -45,7 +45,8 @@ impl Tool for This {
     const LIMITS: &'static str = "Reads text only, and only what was copied last.";
 
     async fn run(_args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let text = ctx.blocking("read the clipboard", |_| clipboard::read()).await?;
+        let read = |ctx: &Ctx| clipboard::read(ctx.reach.helper.as_deref());
+        let text = ctx.blocking("read the clipboard", read).await?;
         Ok(answer(text))
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     io::{Read, Write as _},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     time::Duration,
 };
@@ -19,11 +19,18 @@ pub const VERB: &str = "helper";
 const PDF: &str = "pdf";
 /// Keeps the text from its input in the clipboard until something else is copied.
 const CLIPBOARD: &str = "clipboard";
+/// Prints the text that is in the clipboard.
+const PASTE: &str = "paste";
 
 /// Most bytes that are read from a helper's output.
 const MAX_OUTPUT: u64 = 4 << 20;
 /// Most bytes of a helper's input.
 const MAX_INPUT: u64 = 64 << 20;
+/// Most memory for a PDF: addresses, because what unpacks is mapped, too.
+const FOR_PDF: (Resource, u64) = (Resource::As, 2 << 30);
+/// Most memory for what another program copied. It is kept whole before its length is known, and may be announced with
+/// gigabytes. Only data counts: the program itself is larger than this when it is built for tests.
+const FOR_PASTE: (Resource, u64) = (Resource::Data, 192 << 20);
 /// How long the clipboard may take to be taken.
 const TAKE: Duration = Duration::from_secs(5);
 /// Said when it is.
@@ -37,7 +44,7 @@ pub fn run(work: &str, mut input: impl Read, output: &mut dyn std::io::Write) ->
     }
     match work {
         PDF => {
-            limit();
+            limit(FOR_PDF);
             let (text, fine) = match read_pdf_here(&bytes) {
                 Ok(text) => (text, true),
                 Err(why) => (why, false),
@@ -47,22 +54,51 @@ pub fn run(work: &str, mut input: impl Read, output: &mut dyn std::io::Write) ->
         CLIPBOARD => {
             // Away from the terminal of whoever copied: closing that must not empty the clipboard.
             let _ = setsid();
-            let said = |output: &mut dyn std::io::Write| output.write_all(HELD).and_then(|()| output.flush());
-            match clipboard::hold(&String::from_utf8_lossy(&bytes), || drop(said(output))) {
-                Ok(()) => true,
-                Err(why) => {
-                    let _ = output.write_all(why.as_bytes());
-                    false
-                }
-            }
+            keep(String::from_utf8_lossy(&bytes).into_owned(), output)
+        }
+        PASTE => {
+            limit(FOR_PASTE);
+            let (text, fine) = match clipboard::read_here() {
+                Ok(text) => (text.unwrap_or_default(), true),
+                Err(why) => (why.to_string(), false),
+            };
+            output.write_all(text.as_bytes()).is_ok() && fine
         }
         _ => false,
     }
 }
 
-/// Little memory and little time: a file that unpacks to gigabytes ends this process and nothing else.
-fn limit() {
-    let set = |resource, most: u64| {
+/// Keeps a text in the clipboard until something else is copied or the display is gone; says when it is there.
+fn keep(text: String, output: &mut dyn std::io::Write) -> bool {
+    let (sender, news) = mpsc::channel();
+    let held = sender.clone();
+    std::thread::spawn(move || {
+        let over = clipboard::hold(&text, || drop(held.send(None)));
+        held.send(Some(over)).is_ok()
+    });
+    // Nothing on the way is an error, for one of the two has a sender as long as it lives.
+    while let Ok(news) = news.recv() {
+        match news {
+            None => {
+                if output.write_all(HELD).and_then(|()| output.flush()).is_err() {
+                    return false;
+                }
+                let sender = sender.clone();
+                std::thread::spawn(move || clipboard::until_gone() && sender.send(Some(Ok(()))).is_ok());
+            }
+            Some(Ok(())) => return true,
+            Some(Err(why)) => {
+                let _ = output.write_all(why.as_bytes());
+                return false;
+            }
+        }
+    }
+    false
+}
+
+/// Little memory and little time: what unpacks to gigabytes, or is as large already, ends this process and nothing else.
+fn limit(memory: (Resource, u64)) {
+    for (resource, most) in [memory, (Resource::Cpu, 20), (Resource::Core, 0)] {
         let limit = Rlimit {
             current: Some(most),
             maximum: Some(most),
@@ -70,18 +106,18 @@ fn limit() {
         if let Err(error) = setrlimit(resource, limit) {
             tracing::debug!(%error, "a limit cannot be set");
         }
-    };
-    set(Resource::As, 2 << 30);
-    set(Resource::Cpu, 20);
-    set(Resource::Core, 0);
+    }
 }
 
-/// The text of a PDF.
-///
-/// # Errors
-/// Why there is none, to be put behind a colon.
-pub fn read_pdf(program: &Path, bytes: &[u8], patience: Duration) -> Result<String, String> {
-    let mut child = start(program, PDF)?;
+/// What a helper printed, and how it ended.
+struct Done {
+    text: String,
+    status: ExitStatus,
+}
+
+/// Has a helper work on some bytes. `None` when that takes too long.
+fn work(program: &Path, work: &str, bytes: &[u8], patience: Duration) -> Result<Option<Done>, String> {
+    let mut child = start(program, work)?;
     feed(&mut child, bytes.to_owned());
     let (sender, receiver) = mpsc::channel();
     if let Some(output) = child.stdout.take() {
@@ -98,10 +134,44 @@ pub fn read_pdf(program: &Path, bytes: &[u8], patience: Duration) -> Result<Stri
         let _ = child.kill();
     }
     let status = child.wait().map_err(|e| e.to_string())?;
-    let text = match output {
-        Ok(Ok(text)) => String::from_utf8_lossy(&text).into_owned(),
-        Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err("that takes too long".to_owned()),
+    match output {
+        Ok(Ok(text)) => Ok(Some(Done {
+            text: String::from_utf8_lossy(&text).into_owned(),
+            status,
+        })),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The text in the clipboard; empty when it holds none.
+///
+/// # Errors
+/// Why there is none to be had, as a sentence.
+pub fn paste(program: &Path, patience: Duration) -> Result<String, String> {
+    match work(program, PASTE, b"", patience) {
+        Ok(Some(done)) if done.status.success() => Ok(done.text),
+        // It aborts where it gets no more memory.
+        Ok(Some(done)) if done.status.code().is_none() => {
+            Err("The clipboard holds too much for me to read.".to_owned())
+        }
+        Ok(Some(done)) if !done.text.is_empty() => Err(done.text),
+        Ok(None) => Err("The program that holds the clipboard does not answer.".to_owned()),
+        Ok(Some(_)) => Err("I cannot read the clipboard.".to_owned()),
+        Err(why) => {
+            tracing::debug!(why, "the clipboard was not read");
+            Err("I cannot read the clipboard.".to_owned())
+        }
+    }
+}
+
+/// The text of a PDF.
+///
+/// # Errors
+/// Why there is none, to be put behind a colon.
+pub fn read_pdf(program: &Path, bytes: &[u8], patience: Duration) -> Result<String, String> {
+    let Some(Done { text, status }) = work(program, PDF, bytes, patience)? else {
+        return Err("that takes too long".to_owned());
     };
     match (status.success(), text.is_empty()) {
         (true, _) => Ok(text),
