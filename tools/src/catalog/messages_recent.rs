@@ -8,7 +8,12 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{contacts, heard::Ear, messages, plain, speech},
+    system::{
+        contacts,
+        heard::Ear,
+        messages::{self, Going, Recent},
+        plain, speech,
+    },
 };
 
 /// Most that are read out, and that are given as data.
@@ -57,7 +62,10 @@ impl Tool for This {
     const LIMITS: &'static str = "Reads the last message of each conversation of a phone in KDE Connect.";
 
     async fn run(args: Args, ctx: &Ctx) -> Result<Output, ToolError> {
-        let mut all = messages::recent(&ctx.desk).await?;
+        let Recent {
+            messages: mut all,
+            silent,
+        } = messages::recent(&ctx.desk).await?;
         let book = ctx
             .blocking("read your contacts", |ctx| contacts::read(&ctx.dirs.contacts))
             .await?;
@@ -87,10 +95,11 @@ impl Tool for This {
             .take(SPOKEN)
             .map(|message| {
                 let when = speech::moment(&message.at.to_zoned(zone.clone()), &ctx.now);
-                let text = plain::one_line(&message.text, SPOKEN_TEXT);
-                match message.own {
-                    true => format!("You to {}, {when}: {text}", who(message)),
-                    false => format!("{}, {when}: {text}", who(message)),
+                let (who, text) = (who(message), message.spoken(SPOKEN_TEXT));
+                match message.going {
+                    Going::In => format!("{who}, {when}: {text}"),
+                    Going::Out => format!("You to {who}, {when}: {text}"),
+                    Going::Failed => format!("You to {who}, {when}, which the phone could not send: {text}"),
                 }
             })
             .collect();
@@ -116,12 +125,19 @@ impl Tool for This {
                 format!("{count}{}", ended.join(" "))
             }
         };
+        let say = match &silent[..] {
+            [] => say,
+            silent => format!(
+                "{} does not answer now, so this may be old. {say}",
+                plain::listed(silent, "and")
+            ),
+        };
         let rows: Vec<_> = all
             .iter()
             .take(MOST)
             .map(|message| {
                 let at = message.at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M").to_string();
-                json!({"with": who(message), "text": message.text, "at": at, "own": message.own, "unread": message.unread})
+                json!({"with": who(message), "text": message.text, "at": at, "own": message.going != Going::In, "unread": message.unread, "failed": message.going == Going::Failed, "attached": message.attached})
             })
             .collect();
         Ok(Output::new(
@@ -160,11 +176,19 @@ mod tests {
             all.say
         );
         assert!(
-            all.say.contains("Anna Berg, ") && all.say.ends_with(": On my way."),
+            all.say.contains(": See you (with a video). Anna Berg, ")
+                && all.say.contains(": On my way. 0301 and 0302, "),
             "{}",
             all.say
         );
-        assert_eq!(all.data["found"], 2);
+        assert!(all.say.ends_with(": (a picture and a file)."), "{}", all.say);
+        assert_eq!(all.data["found"], 4);
+        // Not 0301, which sounds like it.
+        let lost = said(recent(&ctx, json!({"from": "0309"})).await);
+        assert!(
+            lost.starts_with("You to 0309, ") && lost.ends_with(", which the phone could not send: Lost."),
+            "{lost}"
+        );
         let anna = said(recent(&ctx, json!({"from": "ana berg", "unread": true})).await);
         assert!(
             anna.starts_with("You have one unread message. Anna Berg, "),

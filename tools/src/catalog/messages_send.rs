@@ -80,7 +80,7 @@ impl Tool for This {
         messages::send(&bus, &way, &to, &text).await?;
         ctx.step.beyond();
         Ok(Output::new(
-            format!("I sent the message to {} {}.", to.name, way.spoken()),
+            way.sent(&to),
             json!({"to": to.name, "number": to.number}),
         ))
     }
@@ -109,7 +109,7 @@ mod tests {
         let go = async |args: serde_json::Value| run("messages.send", args, &ctx).await;
         assert_eq!(
             said(go(json!({"to": "anna", "text": "I am late"})).await),
-            "I sent the message to Anna Berg as a text message with My Phone."
+            "My Phone has the message to Anna Berg now and sends it."
         );
         assert_eq!(
             *texts.lock().unwrap(),

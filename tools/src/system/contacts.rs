@@ -18,6 +18,7 @@ use super::{heard, stamp::Stamp, store, watch::Tree};
 use crate::contract::ToolError;
 pub use card::parse;
 pub use find::{Asked, birthdays, find, nobody, one, which};
+pub(crate) use find::{digits, same_number};
 pub use relations::Relation;
 pub use spoken::{mail as spoken_mail, phone as spoken_phone};
 pub use write::{Change, How, Kind, Label, New, create, delete, twins, update};

@@ -5,6 +5,7 @@ mod signal;
 mod phone;
 
 use jiff::Timestamp;
+use phone::Missing;
 
 use super::{
     contacts::{self, Contact},
@@ -45,6 +46,19 @@ impl Way {
             Way::Phone { name, .. } => format!("as a text message with {}", plain::one_line(name, 40)),
         }
     }
+
+    /// What is known of a message that went this way. Signal's service has given it to the server when it answers; a phone
+    /// only has it then, and may be without a net.
+    pub fn sent(&self, to: &Recipient) -> String {
+        match self {
+            Way::Signal { .. } => format!("I sent the message to {} by Signal.", to.name),
+            Way::Phone { name, .. } => format!(
+                "{} has the message to {} now and sends it.",
+                plain::one_line(name, 40),
+                to.name
+            ),
+        }
+    }
 }
 
 /// Whom a message goes to.
@@ -75,10 +89,36 @@ pub struct Message {
     pub text: String,
     /// When.
     pub at: Timestamp,
-    /// Whether the person wrote it.
-    pub own: bool,
-    /// Whether nobody has read it.
+    /// From whom, and whether it got there.
+    pub going: Going,
+    /// Whether nobody had read it when the phone first spoke of it.
     pub unread: bool,
+    /// What comes with it, each in a word: "picture".
+    pub attached: Vec<&'static str>,
+}
+
+/// Which way a message went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Going {
+    /// To the person.
+    In,
+    /// From the person.
+    Out,
+    /// From the person, and the phone could not send it.
+    Failed,
+}
+
+impl Message {
+    /// What it says, in one line of at most so many characters; what only shows is named.
+    pub fn spoken(&self, most: usize) -> String {
+        let text = plain::one_line(&self.text, most);
+        let attached: Vec<String> = self.attached.iter().map(|what| format!("a {what}")).collect();
+        match (text.is_empty(), &attached[..]) {
+            (_, []) => text,
+            (true, some) => format!("({})", plain::listed(some, "and")),
+            (false, some) => format!("{text} (with {})", plain::listed(some, "and")),
+        }
+    }
 }
 
 /// The ways that are there now, Signal first. What is asked for by name is the only one.
@@ -86,30 +126,43 @@ pub struct Message {
 /// # Errors
 /// `Tell` when there is none.
 pub async fn ways(desk: &Desk, wanted: Option<Service>) -> Result<(Bus, Vec<Way>), ToolError> {
-    let bus = Bus::open(desk, On::Session)
-        .await
-        .map_err(|trouble| match trouble {
-            Trouble::Silent => ToolError::tell("The desktop session does not answer."),
-            _ => ToolError::tell("I cannot reach a desktop session, and messages go through it."),
-        })?;
+    let bus = open(desk).await?;
     let mut ways = Vec::new();
     if wanted != Some(Service::Sms) {
         ways.extend(signal::account(&bus).await);
     }
     if wanted != Some(Service::Signal) {
-        ways.extend(phone::devices(&bus).await);
+        // With Signal there is a way already, so no phone is waited for.
+        match phone::devices(&bus, ways.is_empty()).await {
+            Ok(phones) => ways.extend(phones),
+            Err(missing) if ways.is_empty() => return Err(nothing(missing, wanted)),
+            Err(_) => {}
+        }
     }
-    match (ways.is_empty(), wanted) {
-        (false, _) => Ok((bus, ways)),
-        (true, Some(Service::Signal)) => Err(ToolError::tell(
+    match ways.is_empty() {
+        false => Ok((bus, ways)),
+        true => Err(ToolError::tell(
             "Signal is not reachable from here: it needs signal-cli running as a service.",
         )),
-        (true, Some(Service::Sms)) => Err(ToolError::tell(
-            "No phone is reachable: pair one with KDE Connect, and keep it on the same network.",
-        )),
-        (true, None) => Err(ToolError::tell(
+    }
+}
+
+async fn open(desk: &Desk) -> Result<Bus, ToolError> {
+    Bus::open(desk, On::Session)
+        .await
+        .map_err(|trouble| match trouble {
+            Trouble::Silent => ToolError::tell("The desktop session does not answer."),
+            _ => ToolError::tell("I cannot reach a desktop session, and messages go through it."),
+        })
+}
+
+/// What the person hears where there is neither Signal nor a phone.
+fn nothing(missing: Missing, wanted: Option<Service>) -> ToolError {
+    match (missing, wanted) {
+        (Missing::Phone, None) => ToolError::tell(
             "Nothing here sends messages. I can use signal-cli as a service, or a phone that is paired with KDE Connect.",
-        )),
+        ),
+        (missing, _) => missing.tell(),
     }
 }
 
@@ -266,41 +319,74 @@ pub async fn send(bus: &Bus, way: &Way, to: &Recipient, text: &str) -> Result<()
             true => format!("I do not know whether the message to {} was sent. {why}", to.name),
             false => format!("The message to {} was not sent. {why}", to.name),
         };
-        match trouble.tell(service) {
-            ToolError::TellOthers(why) => ToolError::TellOthers(told(why)),
-            error => ToolError::Tell(told(error.to_string())),
+        match (trouble, way) {
+            // Its object goes with the phone, which was there when the person was asked.
+            (Trouble::Unknown | Trouble::Absent, Way::Phone { name, .. }) => ToolError::Tell(told(format!(
+                "{} is not connected any more.",
+                plain::one_line(name, 40)
+            ))),
+            (trouble, _) => match trouble.tell(service) {
+                ToolError::TellOthers(why) => ToolError::TellOthers(told(why)),
+                error => ToolError::Tell(told(error.to_string())),
+            },
         }
     })
+}
+
+/// What phones know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent {
+    /// The newest message of each conversation, newest first.
+    pub messages: Vec<Message>,
+    /// Phones that did not answer now, of which only what they told before is here.
+    pub silent: Vec<String>,
 }
 
 /// The newest message of each conversation that a phone knows, newest first.
 ///
 /// # Errors
-/// `Tell` when no phone is there: signal-cli keeps no messages that could be read later.
-pub async fn recent(desk: &Desk) -> Result<Vec<Message>, ToolError> {
-    let (bus, ways) = ways(desk, None).await?;
-    let mut messages = Vec::new();
-    let mut trouble = None;
-    let mut asked = false;
-    for way in &ways {
-        if let Way::Phone { device, .. } = way {
-            asked = true;
+/// `Tell` when no phone is there (signal-cli keeps no messages that could be read later), and when it shows none.
+pub async fn recent(desk: &Desk) -> Result<Recent, ToolError> {
+    let bus = open(desk).await?;
+    let phones = match phone::devices(&bus, true).await {
+        Ok(phones) => phones,
+        Err(Missing::Phone) if signal::account(&bus).await.is_some() => {
+            return Err(ToolError::tell(
+                "Signal gives me no messages that came before. I can send one, or open the chat.",
+            ));
+        }
+        Err(missing) => return Err(nothing(missing, None)),
+    };
+    let (mut messages, mut silent, mut trouble) = (Vec::new(), Vec::new(), None);
+    for way in &phones {
+        if let Way::Phone { device, name } = way {
             match phone::conversations(&bus, device).await {
-                Ok(more) => messages.extend(more),
-                Err(error) => trouble = Some(error),
+                Ok((more, answered)) => {
+                    messages.extend(more);
+                    if !answered {
+                        silent.push(plain::one_line(name, 40));
+                    }
+                }
+                Err(error) => trouble = Some((name, error)),
             }
         }
     }
-    if !asked {
-        return Err(ToolError::tell(
-            "Signal gives me no messages that came before. I can send one, or open the chat.",
-        ));
+    match (messages.is_empty(), trouble, &silent[..]) {
+        (true, Some((name, Trouble::Unknown | Trouble::Absent)), _) => Err(ToolError::Tell(format!(
+            "{} is not connected any more.",
+            plain::one_line(name, 40)
+        ))),
+        (true, Some((_, trouble)), _) => Err(trouble.tell(phone::CALLED)),
+        // A phone without messages and one that may not read them look the same from here.
+        (true, None, [_, ..]) => Err(ToolError::Tell(format!(
+            "{} shows me no messages. If there are some, KDE Connect's app there must be allowed to read them.",
+            plain::listed(&silent, "and")
+        ))),
+        _ => {
+            messages.sort_by_key(|message| std::cmp::Reverse(message.at));
+            Ok(Recent { messages, silent })
+        }
     }
-    if let Some(trouble) = trouble.filter(|_| messages.is_empty()) {
-        return Err(trouble.tell(phone::CALLED));
-    }
-    messages.sort_by_key(|message| std::cmp::Reverse(message.at));
-    Ok(messages)
 }
 
 /// Who a number belongs to, as the contacts say; else the number.
@@ -314,10 +400,14 @@ pub fn called(book: &contacts::Book, number: &str) -> String {
 
 /// Whether a message is from or to somebody, by name as heard or by number.
 pub fn is_with(message: &Message, book: &contacts::Book, ear: &Ear, said: &str) -> bool {
-    message.numbers.iter().any(|number| {
-        let number_said = contacts::spoken_phone(said).is_ok_and(|said| dialled(&said) == dialled(number));
-        number_said || ear.likeness(&called(book, number)) >= super::heard::HEARD
-    })
+    // A number is nobody's name: 0301 sounds much like 0309.
+    if let Ok(said) = contacts::spoken_phone(said) {
+        let is_it =
+            |number: &String| contacts::same_number(&contacts::digits(number), &contacts::digits(&said));
+        return message.numbers.iter().any(is_it);
+    }
+    let mut names = message.numbers.iter().map(|number| called(book, number));
+    names.any(|name| ear.likeness(&name) >= super::heard::HEARD)
 }
 
 /// The address that opens a chat in the program for it: Signal's own where that is installed, else that of text messages.

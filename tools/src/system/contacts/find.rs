@@ -239,12 +239,12 @@ fn named(book: &Book, said: &str) -> Vec<Arc<Contact>> {
 }
 
 /// The digits of a number.
-pub(super) fn digits(text: &str) -> String {
+pub(crate) fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
 /// Country and trunk prefixes are written or not, so the ends are compared.
-pub(super) fn same_number(a: &str, b: &str) -> bool {
+pub(crate) fn same_number(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let short = short.trim_start_matches('0');
     short.len() >= 5 && long.ends_with(short) || a == b && !a.is_empty()

@@ -8,7 +8,10 @@ use std::{
 use zbus::{Connection, OwnedVariant, Structure, Variant, connection::Builder};
 
 use super::*;
-use crate::{system::desktop::testing::World, testing::ctx};
+use crate::{
+    system::desktop::testing::{Manner, World},
+    testing::ctx,
+};
 
 /// What was sent: number, text.
 pub type Sent = Arc<Mutex<Vec<(String, String)>>>;
@@ -36,30 +39,81 @@ impl Signal {
     }
 }
 
-struct Daemon;
+/// KDE Connect with a phone, a laptop, and a device that would lead somewhere else. Its answers and signals have the
+/// shapes, and come in the order, that kdeconnectd 22.12.3 showed (`real` looks whether they still do).
+#[derive(Clone)]
+pub struct Kde(Arc<Mutex<State>>);
 
-#[zbus::interface(name = "org.kde.kdeconnect.daemon")]
-impl Daemon {
-    #[zbus(name = "deviceNames")]
-    fn device_names(&self, reachable: bool, paired: bool) -> std::collections::HashMap<String, String> {
-        assert!(reachable && paired);
-        [("abc_1", "My Phone"), ("../evil", "Evil"), ("tablet", "Tablet")]
-            .map(|(id, name)| (id.to_owned(), name.to_owned()))
-            .into()
+/// How the phone is.
+pub struct State {
+    /// What was sent through it.
+    sent: Sent,
+    /// How often it is still asked for before it is back.
+    pub away: usize,
+    /// How often it was called.
+    pub called: usize,
+    /// Whether its plugin for text messages is on.
+    pub sms: bool,
+    /// Whether it answers with its messages.
+    pub answers: bool,
+    /// What the daemon has heard from it.
+    known: Vec<OwnedVariant>,
+}
+
+impl Kde {
+    /// Changes how it is.
+    pub fn now(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock().unwrap());
     }
 }
 
-struct Device(bool);
+#[zbus::interface(name = "org.kde.kdeconnect.daemon")]
+impl Kde {
+    #[zbus(name = "deviceNames")]
+    fn device_names(&self, reachable: bool, paired: bool) -> std::collections::HashMap<String, String> {
+        assert!(paired);
+        let mut state = self.0.lock().unwrap();
+        let away = state.away > 0;
+        if reachable {
+            state.away = state.away.saturating_sub(1);
+        }
+        [
+            ("abc_1", "My Phone"),
+            ("../evil", "Evil"),
+            ("with-hyphen", "Odd"),
+            ("laptop", "Laptop"),
+        ]
+        .into_iter()
+        .filter(|(id, _)| !(reachable && away && *id == "abc_1"))
+        .map(|(id, name)| (id.to_owned(), name.to_owned()))
+        .collect()
+    }
+
+    #[zbus(name = "forceOnNetworkChange")]
+    fn force_on_network_change(&self) {
+        self.0.lock().unwrap().called += 1;
+    }
+}
+
+/// A device and its type.
+struct Device(Kde, &'static str);
 
 #[zbus::interface(name = "org.kde.kdeconnect.device")]
 impl Device {
     #[zbus(name = "hasPlugin")]
     fn has_plugin(&self, name: String) -> bool {
-        self.0 && name == "kdeconnect_sms"
+        self.1 == "smartphone" && self.0.0.lock().unwrap().sms && name == "kdeconnect_sms"
+    }
+
+    #[zbus(property, name = "type")]
+    fn kind(&self) -> String {
+        self.1.to_owned()
     }
 }
 
-struct Sms(Sent);
+struct Sms(Kde);
+
+const PHONE: &str = "/modules/kdeconnect/devices/abc_1";
 
 #[zbus::interface(name = "org.kde.kdeconnect.device.sms")]
 impl Sms {
@@ -73,28 +127,79 @@ impl Sms {
             let [Variant::Str(number)] = parts.fields() else {
                 panic!("{parts:?}");
             };
-            self.0.lock().unwrap().push((number.to_string(), text.clone()));
+            let sent = Arc::clone(&self.0.0.lock().unwrap().sent);
+            sent.lock().unwrap().push((number.to_string(), text.clone()));
         }
+    }
+
+    /// The daemon says each conversation that the phone tells it, some time after this was answered.
+    #[zbus(name = "requestAllConversations")]
+    fn request_all_conversations(&self, #[zbus(connection)] connection: &Connection) {
+        if !self.0.0.lock().unwrap().answers {
+            return;
+        }
+        let (kde, connection) = (self.0.clone(), connection.clone());
+        tokio::spawn(async move {
+            for (conversation, told) in told().into_iter().enumerate() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                // What it knows already it keeps as it is, and says again that it was told.
+                kde.now(|state| {
+                    if !state.known.contains(&told) {
+                        state.known.push(told);
+                    }
+                });
+                let said = (i64::try_from(conversation).unwrap(), 1u64);
+                let from = "org.kde.kdeconnect.device.conversations";
+                let emitted = connection.emit_signal(None::<&str>, PHONE, from, "conversationLoaded", &said);
+                emitted.await.unwrap();
+            }
+        });
     }
 }
 
-struct Conversations;
+/// What the phone tells, oldest first: numbers, text, when, type, read, and what comes with it.
+fn told() -> Vec<OwnedVariant> {
+    let one = |numbers: &[&str], text: &str, at: i64, kind: i32, read: i32, mime: &[&str]| {
+        let numbers: Vec<(String,)> = numbers.iter().map(|number| ((*number).to_owned(),)).collect();
+        let attached: Vec<(i64, String, String, String)> = mime
+            .iter()
+            .map(|mime| (3, (*mime).to_owned(), "aGFsbG8=".to_owned(), "PART_3".to_owned()))
+            .collect();
+        let text = text.to_owned();
+        let parts = (1i32, text, numbers, at, kind, read, 7i64, 8i32, -1i64, attached);
+        OwnedVariant::try_from(Variant::from(Structure::from(parts))).unwrap()
+    };
+    vec![
+        one(&["030555"], "A draft", 1_795_430_000_000, 3, 0, &[]),
+        one(&["0309"], "Lost", 1_795_390_000_000, 5, 0, &[]),
+        one(
+            &["0301", "0302"],
+            "",
+            1_795_400_000_000,
+            1,
+            1,
+            &["image/jpeg", "text/x-vcard"],
+        ),
+        one(
+            &["+491712345678"],
+            "On my way\u{202e}",
+            1_795_420_800_000,
+            1,
+            0,
+            &[],
+        ),
+        one(&["0301234"], "See you", 1_795_424_400_000, 2, 1, &["video/mp4"]),
+        one(&["0301234"], "out of time", i64::MAX, 1, 1, &[]),
+    ]
+}
+
+struct Conversations(Kde);
 
 #[zbus::interface(name = "org.kde.kdeconnect.device.conversations")]
 impl Conversations {
     #[zbus(name = "activeConversations")]
     fn active_conversations(&self) -> Vec<OwnedVariant> {
-        let one = |text: &str, number: &str, at: i64, kind: i32, read: i32| {
-            let addresses = vec![(number.to_owned(),)];
-            let parts = (1i32, text.to_owned(), addresses, at, kind, read, 7i64, 8i32, 0i64);
-            OwnedVariant::try_from(Variant::from(Structure::from(parts))).unwrap()
-        };
-        vec![
-            one("On my way\u{202e}", "+491712345678", 1_795_420_800_000, 1, 0),
-            OwnedVariant::try_from(Variant::from("no message")).unwrap(),
-            one("See you", "0301234", 1_795_424_400_000, 2, 1),
-            one("out of time", "0301234", i64::MAX, 1, 1),
-        ]
+        self.0.0.lock().unwrap().known.clone()
     }
 }
 
@@ -112,18 +217,35 @@ pub async fn signal(address: &str) -> (Connection, Sent) {
 
 /// KDE Connect with one phone on a bus.
 pub async fn phone(address: &str) -> (Connection, Sent) {
-    let sent = Sent::default();
+    let (connection, kde) = kde(address).await;
+    let sent = Arc::clone(&kde.0.lock().unwrap().sent);
+    (connection, sent)
+}
+
+/// The same, to change how the phone is.
+pub async fn kde(address: &str) -> (Connection, Kde) {
+    let kde = Kde(Arc::new(Mutex::new(State {
+        sent: Sent::default(),
+        away: 0,
+        called: 0,
+        sms: true,
+        answers: true,
+        known: Vec::new(),
+    })));
     let connection = Builder::address(address)
-        .serve_at("/modules/kdeconnect", Daemon)
-        .serve_at("/modules/kdeconnect/devices/abc_1", Device(true))
-        .serve_at("/modules/kdeconnect/devices/abc_1", Conversations)
-        .serve_at("/modules/kdeconnect/devices/abc_1/sms", Sms(Arc::clone(&sent)))
-        .serve_at("/modules/kdeconnect/devices/tablet", Device(false))
+        .serve_at("/modules/kdeconnect", kde.clone())
+        .serve_at(PHONE, Device(kde.clone(), "smartphone"))
+        .serve_at(PHONE, Conversations(kde.clone()))
+        .serve_at(format!("{PHONE}/sms"), Sms(kde.clone()))
+        .serve_at(
+            "/modules/kdeconnect/devices/laptop",
+            Device(kde.clone(), "laptop"),
+        )
         .name("org.kde.kdeconnect")
         .build()
         .await
         .unwrap();
-    (connection, sent)
+    (connection, kde)
 }
 
 #[test]
@@ -258,3 +380,105 @@ async fn what_is_not_there_is_named() {
     let error = recent(&ctx.desk).await.unwrap_err().to_string();
     assert!(error.contains("Signal gives me no messages"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_that_is_away_is_called_and_named() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let (connection, kde) = kde(world.address()).await;
+    let ctx = world.ctx();
+    let anna = Recipient {
+        name: "Anna".into(),
+        number: "+491712345678".into(),
+    };
+    // It comes when it is called.
+    kde.now(|state| state.away = 3);
+    let (bus, way) = way(&ctx.desk, None, &anna).await.unwrap();
+    assert_eq!(kde.0.lock().unwrap().called, 1);
+    assert_eq!(way.spoken(), "as a text message with My Phone");
+    // It does not come.
+    kde.now(|state| state.away = usize::MAX);
+    let refused = async || super::way(&ctx.desk, None, &anna).await.unwrap_err().to_string();
+    let away = "KDE Connect cannot reach My Phone now. Is it on, and on the same network?";
+    assert_eq!(refused().await, away);
+    assert_eq!(recent(&ctx.desk).await.unwrap_err().to_string(), away);
+    // It does no text messages.
+    kde.now(|state| (state.away, state.sms) = (0, false));
+    let mute = refused().await;
+    assert!(
+        mute.starts_with("KDE Connect has no text messages of My Phone:"),
+        "{mute}"
+    );
+    // It goes between the question and the answer.
+    let server = connection.object_server();
+    assert!(server.remove::<Sms, _>(format!("{PHONE}/sms")).await.unwrap());
+    let gone = send(&bus, &way, &anna, "x").await.unwrap_err().to_string();
+    assert_eq!(
+        gone,
+        "The message to Anna was not sent. My Phone is not connected any more."
+    );
+    kde.now(|state| state.sms = true);
+    let gone = recent(&ctx.desk).await.unwrap_err().to_string();
+    assert_eq!(gone, "My Phone is not connected any more.");
+    // Signal is a way, and nobody waits for the phone then.
+    kde.now(|state| (state.away, state.called) = (usize::MAX, 0));
+    let (_signal, _) = signal(world.address()).await;
+    let (_, way) = super::way(&ctx.desk, None, &anna).await.unwrap();
+    assert_eq!(
+        (way.spoken().as_str(), kde.0.lock().unwrap().called),
+        ("by Signal", 0)
+    );
+    drop(connection);
+    let none = recent(&ctx.desk).await.unwrap_err().to_string();
+    assert!(none.contains("Signal gives me no messages"), "{none}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_that_shows_nothing_is_not_said_to_have_nothing() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let (_connection, kde) = kde(world.address()).await;
+    let desk = world.ctx().desk;
+    kde.now(|state| state.answers = false);
+    let error = recent(&desk).await.unwrap_err().to_string();
+    assert!(error.starts_with("My Phone shows me no messages."), "{error}");
+    kde.now(|state| state.answers = true);
+    let all = recent(&desk).await.unwrap();
+    assert!(all.silent.is_empty());
+    let shown: Vec<String> = all
+        .messages
+        .iter()
+        .map(|message| format!("{:?} {:?} {}", message.going, message.unread, message.spoken(40)))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "Out false See you (with a video)",
+            "In true On my way",
+            "In false (a picture and a file)",
+            "Failed false Lost"
+        ]
+    );
+    // It was heard, and is silent now.
+    kde.now(|state| state.answers = false);
+    let all = recent(&desk).await.unwrap();
+    assert_eq!(
+        (all.messages.len(), &all.silent[..]),
+        (4, &["My Phone".to_owned()][..])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_hangs_is_not_said_to_be_absent() {
+    let Some(mut world) = World::start().await else {
+        return;
+    };
+    world.bad("org.kde.kdeconnect", Manner::Hangs).await;
+    world.desk().patience = Duration::from_secs(1);
+    let error = ways(&world.ctx().desk, Some(Service::Sms)).await.unwrap_err();
+    assert_eq!(error.to_string(), "KDE Connect does not answer.");
+}
+
+mod real;
