@@ -427,6 +427,13 @@ static NEEDS: &[Need] = &[
         how: packages(&["bubblewrap"], &["bubblewrap"], &["bubblewrap"], &[]),
     },
     Need {
+        name: "KDE Connect",
+        why: "is what text messages go through; a test pairs a phone of its own with it",
+        used: Use::Test,
+        present: || cfg!(target_os = "macos") || has_kdeconnectd(),
+        how: packages(&["kdeconnect"], &["kdeconnectd"], &["kdeconnect"], &[]),
+    },
+    Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,
@@ -447,6 +454,25 @@ const MPV_MPRIS: [&str; 3] = [
     "/etc/mpv/scripts/mpris.so",
     "/usr/lib/mpv-mpris/mpris.so",
     "/usr/lib64/mpv/mpris.so",
+];
+
+/// Debian has KDE Connect's daemon in a folder named for the kind of machine.
+fn has_kdeconnectd() -> bool {
+    let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let named = folders.map(|folder| folder.path().join("libexec/kdeconnectd"));
+    KDECONNECTD
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(named)
+        .any(|path| path.exists())
+}
+
+/// Where others have it.
+const KDECONNECTD: [&str; 4] = [
+    "/usr/bin/kdeconnectd",
+    "/usr/libexec/kdeconnectd",
+    "/usr/lib/kdeconnectd",
+    "/usr/lib/kf6/kdeconnectd",
 ];
 
 /// Debian's is older and lacks what the tests ask of it.
@@ -700,98 +726,4 @@ fn is_libclang(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(names: &[&str], manager: Option<Manager>, privilege: Privilege, expect: Result<&[&str], &str>) {
-        let missing: Vec<_> = NEEDS.iter().filter(|need| names.contains(&need.name)).collect();
-        assert_eq!(missing.len(), names.len(), "a name that no need has");
-        match (plan(&missing, manager, privilege), expect) {
-            (Ok(plan), Ok(lines)) => assert_eq!(plan.iter().map(|l| l.join(" ")).collect::<Vec<_>>(), lines),
-            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
-            (got, expect) => panic!("got {got:?}, expected {expect:?}"),
-        }
-    }
-
-    #[test]
-    fn one_line_for_the_package_manager_then_cargo() {
-        check(
-            &["cmake", "clang", "libclang", "cargo-nextest"],
-            Some(Manager::Apt),
-            Privilege::Root,
-            Ok(&[
-                "apt-get install -y --no-install-recommends cmake clang libclang-dev",
-                "cargo install --locked cargo-nextest --version 0.9.143",
-            ]),
-        );
-        check(
-            &["cmake", "ALSA headers"],
-            Some(Manager::Dnf),
-            Privilege::Sudo,
-            Ok(&["sudo dnf install -y --setopt=install_weak_deps=False cmake alsa-lib-devel"]),
-        );
-        check(
-            &["clang", "libclang"],
-            Some(Manager::Pacman),
-            Privilege::Root,
-            Ok(&["pacman -S --noconfirm --needed clang"]),
-        );
-        check(
-            &["C++ compiler", "clang", "espeak-ng"],
-            Some(Manager::Brew),
-            Privilege::Neither,
-            Ok(&["brew install llvm espeak-ng"]),
-        );
-        check(
-            &["clippy"],
-            None,
-            Privilege::Neither,
-            Ok(&["rustup component add clippy"]),
-        );
-    }
-
-    #[test]
-    fn python_packages_go_into_an_environment_of_their_own() {
-        let folder = place::python().unwrap().display().to_string();
-        let lines = [
-            format!("python3 -m venv {folder}"),
-            format!("{folder}/bin/python -m pip install --quiet radicale==3.9.0"),
-        ];
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        check(&["Radicale"], None, Privilege::Neither, Ok(&lines));
-    }
-
-    #[test]
-    fn says_what_it_cannot_do() {
-        check(
-            &["cmake", "make"],
-            None,
-            Privilege::Root,
-            Err("by hand: cmake, make"),
-        );
-        check(
-            &["cmake"],
-            Some(Manager::Apt),
-            Privilege::Neither,
-            Err("run as root: apt-get install -y --no-install-recommends cmake"),
-        );
-    }
-
-    #[test]
-    fn libclang_is_told_from_its_neighbours() {
-        for (name, expect) in [
-            ("libclang.so", true),
-            ("libclang.so.19.1", true),
-            ("libclang-14.so.1", true),
-            ("libclang-14.0.6.so.1", true),
-            ("libclang.dylib", true),
-            ("libclang-cpp.so.14", false),
-            ("libclang_rt.asan.so", false),
-            ("libclangAST.a", false),
-            ("libclang.a", false),
-        ] {
-            assert_eq!(is_libclang(name), expect, "{name}");
-        }
-    }
-}
+mod tests;

@@ -13,10 +13,11 @@ import time
 
 DAEMON, CERTIFICATE, DEVICE = sys.argv[1:4]
 PORT = 1716
-LONG = 60
 
 daemon = None
+identity = None
 link = None
+linked = threading.Event()
 conversations = []
 
 
@@ -30,60 +31,70 @@ def line(kind, body):
     return json.dumps({"id": int(time.time() * 1000), "type": kind, "body": body}).encode() + b"\n"
 
 
-def read(link):
-    try:
-        for text in link.makefile("rb"):
-            packet = json.loads(text)
-            kind, body = packet["type"], packet["body"]
-            say(got=kind, body=body)
-            if kind == "kdeconnect.pair" and body["pair"]:
-                link.sendall(line(kind, {"pair": True}))
-            if kind == "kdeconnect.sms.request_conversations":
-                for message in conversations:
-                    body = {"version": 2, "messages": [message]}
-                    link.sendall(line("kdeconnect.sms.messages", body))
-    except OSError:
-        pass
-    say(got="nothing more", body={})
-
-
-def connect(body):
+def connect():
     """The phone connects, and is the server of the encryption that follows: so the protocol wants it."""
-    global link
-    began = time.monotonic()
-    while True:
-        try:
-            plain = socket.create_connection(("127.0.0.1", PORT), timeout=LONG)
-            break
-        except OSError:
-            if time.monotonic() - began > LONG:
-                raise
-            time.sleep(0.05)
-    plain.sendall(line("kdeconnect.identity", {"deviceId": DEVICE, "protocolVersion": 7, **body}))
+    plain = socket.create_connection(("127.0.0.1", PORT), timeout=10)
+    plain.sendall(line("kdeconnect.identity", {"deviceId": DEVICE, "protocolVersion": 7, **identity}))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
-    link = context.wrap_socket(plain, server_side=True)
-    link.settimeout(None)
-    threading.Thread(target=read, args=(link,), daemon=True).start()
+    encrypted = context.wrap_socket(plain, server_side=True)
+    encrypted.settimeout(None)
+    return encrypted
+
+
+def read():
+    for text in link.makefile("rb"):
+        packet = json.loads(text)
+        kind, body = packet["type"], packet["body"]
+        say(got=kind, body=body)
+        if kind == "kdeconnect.pair" and body["pair"]:
+            link.sendall(line(kind, {"pair": True}))
+        if kind == "kdeconnect.sms.request_conversations":
+            for message in conversations:
+                link.sendall(line("kdeconnect.sms.messages", {"version": 2, "messages": [message]}))
+
+
+def stay():
+    """Comes back until it is told to go: the daemon hangs up on whoever takes a second for the encryption."""
+    global link
+    while identity:
+        try:
+            link = connect()
+            linked.set()
+            read()
+        except OSError:
+            time.sleep(0.1)
+
+
+def go():
+    global identity
+    identity = None
+    linked.clear()
+    try:
+        link.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
 
 
 def obey(order):
-    global daemon, conversations
+    global daemon, conversations, identity
     match order:
         case {"start": _}:
             daemon = subprocess.Popen([DAEMON], stdin=subprocess.DEVNULL, stdout=sys.stderr)
         case {"connect": body}:
-            connect(body)
+            identity = body
+            threading.Thread(target=stay, daemon=True).start()
+            linked.wait()
         case {"conversations": messages}:
             conversations = messages
         case {"packet": kind, "body": body}:
             link.sendall(line(kind, body))
         case {"drop": _}:
-            link.shutdown(socket.SHUT_RDWR)
-            link.close()
+            go()
         case {"kill": _}:
             daemon.kill()
             daemon.wait()
+            go()
 
 
 for text in sys.stdin:

@@ -62,6 +62,10 @@ impl Drop for Phone {
 impl Phone {
     /// `None` with a loud line where something for it is missing.
     fn start(world: &World) -> Option<Phone> {
+        if cfg!(target_os = "macos") {
+            println!("SKIPPED: there is no sandbox like this on macOS.");
+            return None;
+        }
         let Some(daemon) = daemon() else {
             skipped("kdeconnectd");
             return None;
@@ -217,7 +221,8 @@ async fn real_text_messages_go_through_kde_connect() {
     until(&ctx, Err("No phone is reachable: pair one with KDE Connect")).await;
     let bus = open(&ctx.desk).await.unwrap();
     let began = Instant::now();
-    while device(&bus, "requestPair").await.is_err() {
+    // Later versions have another name for it.
+    while device(&bus, "requestPair").await.is_err() && device(&bus, "requestPairing").await.is_err() {
         assert!(began.elapsed() < PATIENCE, "the phone has no object");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
