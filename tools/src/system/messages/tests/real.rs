@@ -312,7 +312,7 @@ async fn real_text_messages_go_through_kde_connect() {
         phone.connect().await;
     };
     let (ways, ()) = tokio::join!(super::super::ways(&ctx.desk, None), comes);
-    assert_eq!(ways.unwrap().1, [by.clone()]);
+    assert_eq!(ways.unwrap().1, std::slice::from_ref(&by));
     phone.obey(json!({"conversations": []})).await;
     let none = recent(&ctx.desk).await.unwrap_err().to_string();
     assert!(none.starts_with("Walk Phone shows me no messages."), "{none}");
