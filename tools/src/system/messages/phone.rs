@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// nothing for a moment is the end.
 const FIRST: Duration = Duration::from_secs(4);
 const ALL: Duration = Duration::from_secs(10);
-const QUIET: Duration = Duration::from_millis(500);
+const QUIET: Duration = Duration::from_millis(700);
 
 /// Why there is no phone to send with.
 #[derive(Debug, Clone, PartialEq, Eq)]

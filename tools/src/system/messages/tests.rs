@@ -140,8 +140,8 @@ impl Sms {
         }
         let (kde, connection) = (self.0.clone(), connection.clone());
         tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
             for (conversation, told) in told().into_iter().enumerate() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
                 // What it knows already it keeps as it is, and says again that it was told.
                 kde.now(|state| {
                     if !state.known.contains(&told) {
