@@ -14,8 +14,7 @@ const GOES_ON: &[&str] = &["and ", "what about ", "how about ", "or ", "then "];
 
 /// What says which one of several: "the first one", "the newest ones".
 const WHICH: &[&str] = &[
-    "first", "last", "latest", "left", "new", "newest", "next", "old", "oldest", "previous", "right", "top",
-    "bottom",
+    "bottom", "first", "last", "latest", "newest", "next", "oldest", "previous", "top",
 ];
 
 /// One turn: what the person said, what was called, what was answered.

@@ -27,8 +27,10 @@ const SAME_DOMAIN: f32 = 10.0;
 const SAME_TOOL: f32 = 8.0;
 /// The same for tools of other domains.
 const OTHER_DOMAIN: f32 = 0.25;
-/// The same where only words of its name were said: "move it" is part of `files.move`, and "read it to me" of `notes.read`.
-const OTHER_NAME: f32 = 0.02;
+/// The same where only words of its name were said: "move it" is part of `files.move`.
+const OTHER_NAME: f32 = 0.1;
+/// The same where it is a verb that tools of several domains have: "read it to me" is part of `notes.read`.
+const OTHER_VERB: f32 = 0.02;
 /// What a verb counts that another domain has, too: "delete it" fits the deletion of a list best, and means the mail.
 const SAME_VERB: f32 = 0.8;
 /// How likely the tool of the turn before is where there is no verb: "and the day after that".
@@ -224,6 +226,10 @@ impl Agent {
             let same = own.iter().filter(|(other, _)| verb(other) == verb(name));
             same.map(|(_, score)| *score).fold(0.0, f32::max)
         };
+        let shared = |name: &str| {
+            let mut all = self.toolbox.names();
+            all.any(|other| verb(other) == verb(name) && domain(other) != domain(name))
+        };
         for hit in &mut hits {
             let Some(last) = last else { break };
             // What is about the conversation itself goes on from anything.
@@ -234,7 +240,8 @@ impl Agent {
             let (own, odds) = match (same, same_domain) {
                 (true, _) => (hit.score, SAME_TOOL),
                 (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), SAME_DOMAIN),
-                (false, false) if matches!(hit.tier, Tier::Name | Tier::Keyword) => (hit.score, OTHER_NAME),
+                (false, false) if hit.tier == Tier::Name && shared(&hit.name) => (hit.score, OTHER_VERB),
+                (false, false) if hit.tier == Tier::Keyword => (hit.score, OTHER_NAME),
                 (false, false) => (hit.score, OTHER_DOMAIN),
             };
             let mut score = own * odds / (1.0 - own + own * odds);
@@ -260,7 +267,8 @@ impl Agent {
         (hits, scores)
     }
 
-    /// Whether the words name a position that this tool can be put into: "off" where it switches, "up" where it goes both ways.
+    /// Whether the words say nothing but a position that this tool can be put into: "turn it off" where it switches, "up" where
+    /// it goes both ways. "Take it off the list" and "call her back" are about something else.
     fn takes(&self, tool: &str, text: &str) -> bool {
         let properties = self
             .toolbox
@@ -269,25 +277,16 @@ impl Agent {
         let text = text.to_lowercase();
         let mut said: Vec<&str> = text
             .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
+            .filter(|word| !word.is_empty() && !PLACING.contains(word))
             .collect();
-        while said.last().is_some_and(|last| TRAILING.contains(last)) {
-            said.pop();
-        }
-        // "Put it on the list" is about the list.
-        let last = said.len().saturating_sub(1);
-        let position = |word: &str| {
-            let mut all = properties.into_iter().flatten();
-            all.any(|(name, property)| match property["enum"].as_array() {
-                Some(values) => values.iter().any(|value| value == word),
-                None => name == SWITCH && matches!(word, "on" | "off"),
+        said.dedup();
+        let [position] = said[..] else { return false };
+        let mut all = properties.into_iter().flatten();
+        POSITIONS.contains(&position)
+            && all.any(|(name, property)| match property["enum"].as_array() {
+                Some(values) => values.iter().any(|value| value == position),
+                None => name == SWITCH && matches!(position, "on" | "off"),
             })
-        };
-        let named = said
-            .iter()
-            .enumerate()
-            .filter(|(at, word)| POSITIONS.contains(word) && (**word != "on" || *at == last));
-        named.map(|(_, word)| *word).any(position)
     }
 
     /// Whether words only name something else for what was asked before: they begin like it, and not with a verb; or they
@@ -306,8 +305,11 @@ impl Agent {
 
 /// Words that say where a thing goes and not which thing is meant.
 const POSITIONS: &[&str] = &["back", "down", "forward", "off", "on", "up"];
-/// Words that may stand behind them.
-const TRAILING: &[&str] = &["again", "now", "please", "then", "thanks", "too"];
+/// Words that put a thing into a position, name it by a pronoun, or are said around that.
+const PLACING: &[&str] = &[
+    "a", "again", "bit", "can", "could", "it", "little", "make", "now", "please", "put", "set", "switch",
+    "that", "them", "then", "these", "this", "too", "turn", "would", "you",
+];
 /// The argument of tools that switch something.
 const SWITCH: &str = "on";
 

@@ -4,15 +4,13 @@
 //! and their answers become one. Where it is not sure, nothing is cut: "remind me to call mum and text dad" is one
 //! reminder.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    cell::LazyCell,
+    collections::{HashMap, HashSet, VecDeque},
+};
 
 use prompts::words as wording;
-use tools::{
-    Effect,
-    discover::words::asks,
-    reflex::POLITE,
-    when::{Kind, said_times},
-};
+use tools::{Entry, TimeRole, discover::words::asks, reflex::POLITE};
 
 use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
 
@@ -20,6 +18,9 @@ use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
 /// As many business calls as a turn may have; what is said after the last cut stays with it.
 const MOST: usize = 3;
+
+/// Longer texts are dictated. A bound on the work, too.
+const LONGEST: usize = 64;
 
 /// What is still to be done of a sentence, and what came of the rest.
 #[derive(Clone, Default)]
@@ -145,13 +146,7 @@ fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
         requests.push(first.to_owned());
         rest = after;
     }
-    match (requests.len() + 1 < MOST)
-        .then(|| shared(rest, toolbox, sure))
-        .flatten()
-    {
-        Some(both) => requests.extend(both),
-        None => requests.push(rest.to_owned()),
-    }
+    requests.push(rest.to_owned());
     requests
 }
 
@@ -163,15 +158,19 @@ fn first_cut<'a>(
     sure: f32,
 ) -> Option<(&'a str, &'a str)> {
     let words = words(text);
+    if words.len() > LONGEST {
+        return None;
+    }
     let best = |part: &str| {
         let best = toolbox.rank(part).into_iter().next()?;
         let entry = toolbox.find(&best.name)?;
         (best.score >= sure).then_some(entry)
     };
     // "Add close the windows and lock the door to my list" is about the list: each part by itself is something else.
+    let whole = LazyCell::new(|| toolbox.rank(text).into_iter().next().map(|whole| whole.name));
     let about = |tool: &str| {
-        let whole = toolbox.rank(text).into_iter().next();
-        whole.is_some_and(|whole| domain(&whole.name) == domain(tool))
+        let whole = whole.as_deref();
+        whole.is_some_and(|whole| domain(whole) == domain(tool))
     };
     let mut at = 1;
     while at < words.len() {
@@ -186,22 +185,27 @@ fn first_cut<'a>(
         }
         let (start, _) = words[next];
         let (left, right) = (text[..before].trim_end_matches([',', ';']), &text[start..]);
+        let joined = next > at;
         let begin = |from: usize| {
             let from = (from..words.len()).find(|i| !is(POLITE, words[*i], text))?;
             let after = words.get(from + 1).map(|word| plain(*word, text));
-            starts.begin(&plain(words[from], text), &after.unwrap_or_default())
+            let word = plain(words[from], text);
+            let begins = starts.begin(&word, &after.unwrap_or_default())?;
+            Some((word, begins))
         };
-        if let (Some(_), Some(begins)) = (begin(0), begin(next))
+        if let (Some(_), Some((word, begins))) = (begin(0), begin(next))
+            // A clause behind a comma alone may be one about what was said: "mails from Anna, which are unread".
+            && (joined || new_sentence || begins != Begin::Question)
             && let (Some(first), Some(second)) = (best(left), best(right))
             && (about(first.name) || about(second.name))
-            // What somebody dictates may hold whole clauses. Only a new sentence ends it for sure, or, where it goes to nobody else, a
-            // clause that turns to Tiro.
+            // What somebody dictates may hold whole clauses. Only a new sentence ends it for sure, or, where it is the name of something
+            // with a time, a clause of its own that turns to Tiro.
             && (first.worded.is_empty()
                 || new_sentence
-                || (new_clause && begins == Begin::Me && first.effect != Effect::Egress))
+                || (new_clause && joined && begins == Begin::Me && has_time(first)))
             // A verb that only names a tool has to be that of the tool which was found.
-            && (begins != Begin::Verb || verb(second.name) == Some(&plain(words[next], text)))
-            && (words.len() - next > 1 || second.name.ends_with(&format!(".{}", plain(words[next], text))))
+            && (begins != Begin::Verb || verb(second.name) == Some(&word))
+            && (words.len() - next > 1 || second.name.ends_with(&format!(".{word}")))
         {
             return Some((left, right));
         }
@@ -209,35 +213,6 @@ fn first_cut<'a>(
     }
     None
 }
-
-/// "Remind me to call Ray at nine and to oil the gate on Friday" is two requests that share their beginning, if each has a time of
-/// its own: without one the other's is for both.
-fn shared(text: &str, toolbox: &Toolbox, sure: f32) -> Option<[String; 2]> {
-    let words = words(text);
-    let first = (1..words.len().min(NEAR_START)).find(|at| is(&["to"], words[*at], text))?;
-    let second = (first + 3..words.len())
-        .find(|at| is(&["to"], words[*at], text) && is(JOINTS, words[*at - 1], text))?;
-    let (beginning, left) = (
-        &text[..words[first].1],
-        text[..words[second - 2].1].trim_end_matches([',', ';']),
-    );
-    let (own, right) = (&left[words[first].1..], &text[words[second].1..]);
-    let timed = |part: &str| {
-        said_times(part)
-            .iter()
-            .any(|mention| mention.kind != Kind::Length)
-    };
-    let dictated = || {
-        let best = toolbox.rank(text).into_iter().next()?;
-        let entry = toolbox.find(&best.name)?;
-        (best.score >= sure && !entry.worded.is_empty() && entry.effect != Effect::Egress).then_some(())
-    };
-    (timed(own) && timed(right)).then(dictated).flatten()?;
-    Some([left.to_owned(), format!("{beginning} {}", right.trim())])
-}
-
-/// So near to the start stands the word that a request's own part comes after.
-const NEAR_START: usize = 5;
 
 /// With what requests begin.
 struct Starts<'a> {
@@ -249,8 +224,10 @@ struct Starts<'a> {
 /// How a part of a sentence begins that may be a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begin {
-    /// With a verb of many requests, or as a question.
+    /// With a verb of many requests.
     Opener,
+    /// As a question.
+    Question,
     /// With a verb that a tool is called by.
     Verb,
     /// With words for Tiro: "tell me", "I need".
@@ -263,10 +240,27 @@ impl Starts<'_> {
         match (word, after) {
             ("i", "need" | "want") => Some(Begin::Me),
             (_, "me") if opens => Some(Begin::Me),
-            _ if opens || asks(word) => Some(Begin::Opener),
-            _ => self.verbs.contains(word).then_some(Begin::Verb),
+            _ if opens && !asks(word) => Some(Begin::Opener),
+            // Questions with a verb have who does it next: "will it rain". Will may be somebody's name, and "any" begins no question
+            // behind "and".
+            ("any", _) => None,
+            _ if opens || (asks(word) && SUBJECTS.contains(&after)) => Some(Begin::Question),
+            _ => (self.verbs.contains(word) && OBJECTS.contains(&after)).then_some(Begin::Verb),
         }
     }
+}
+
+/// What follows the verb that a question begins with.
+const SUBJECTS: &[&str] = &[
+    "any", "anybody", "anyone", "anything", "he", "i", "it", "my", "she", "that", "the", "there", "these",
+    "they", "this", "those", "we", "you",
+];
+/// What follows a verb that is none of many requests; else it may be a noun: "turn off wifi and bluetooth".
+const OBJECTS: &[&str] = &["all", "it", "my", "that", "the", "them", "these", "this", "those"];
+
+/// Whether this puts down something that has a time.
+fn has_time(tool: &Entry) -> bool {
+    tool.times.iter().any(|(_, role)| *role == TimeRole::At)
 }
 
 fn domain(name: &str) -> &str {
@@ -397,28 +391,9 @@ mod tests {
             ],
         );
         check(
-            "read my newest mail and archive it",
-            &["read my newest mail", "archive it"],
+            "read my newest mail and please archive it",
+            &["read my newest mail", "please archive it"],
         );
-    }
-
-    #[test]
-    fn a_beginning_that_is_shared_is_said_twice() {
-        check(
-            "remind me to feed the cat at six pm and to pay the rent on friday",
-            &[
-                "remind me to feed the cat at six pm",
-                "remind me to pay the rent on friday",
-            ],
-        );
-        // One time is for both.
-        for text in [
-            "remind me to feed the cat and to pay the rent tomorrow",
-            "remind me to go to the bank at nine and the post office at ten",
-            "write to anna to come at nine and to bring the keys on friday",
-        ] {
-            check(text, &[text]);
-        }
     }
 
     #[test]
@@ -433,6 +408,15 @@ mod tests {
             "make a note that tom is late and I need a new key",
             "write to anna that I am late, and I need an alarm for seven tomorrow",
             "remind me to ask tom what he wants and when the shop opens",
+            "remind me to book a flight to Rome on monday and to Paris on friday",
+            "make a note: dear diary, I want music and dancing tonight",
+            "make a note that the landlord is late, and I need an alarm for the gate",
+            "draft a mail to anna saying I am ill, and send me the calendar for friday",
+            "turn off wifi and bluetooth",
+            "turn on do not disturb and dark mode",
+            "schedule lunch with anna and will tomorrow at noon",
+            "show my mails from anna, which are unread",
+            "add milk and any bread to the shopping list",
             "what is the weather like today and tomorrow",
             "add close the windows and lock the door to my list",
             "remind me at 9 p.m. lock the door",

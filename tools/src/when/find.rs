@@ -487,6 +487,8 @@ mod tests {
         check("am i busy to morrow", &["to morrow"]);
         check("a meeting with tom on monday at for pm", &["monday at for pm"]);
         check("do i half anything on sun day morning", &["sun day morning"]);
+        check("call Ben too 10 am tomorrow", &["10 am tomorrow"]);
+        check("plant the tree 10 am saturday", &["10 am saturday"]);
         check(
             "put it down at won o'clock on satur day",
             &["won o'clock on satur day"],
@@ -519,6 +521,11 @@ mod tests {
             "she was sick at our place",
             "a picture of the sun",
             "half our team is at lunch",
+            "how many sick hours do I have",
+            "we won our game",
+            "open the one our teacher sent",
+            "are these two ours",
+            "my son days off work",
         ] {
             check(sentence, &[]);
         }

@@ -234,8 +234,8 @@ fn hear_numbers(tokens: &mut [Token]) {
         let Token::Word(word) = &tokens[at] else {
             continue;
         };
-        if counts_hours(word, &tokens[..at]) {
-            tokens[at] = Token::Word("hours".to_owned());
+        if word == "our" && counted(&tokens[..at]) {
+            tokens[at] = Token::Word("hour".to_owned());
         } else if let Some(value) = words::sounds_like(word)
             && stands_for_number(tokens, at, word)
         {
@@ -250,7 +250,7 @@ fn hear_numbers(tokens: &mut [Token]) {
 }
 
 /// "at for pm", "sick thirty am", "ate minutes": a number stands before a half of the day or "o'clock", minutes between them or
-/// not, and before a unit. What holds sentences together does so only after "at".
+/// not, and before a unit. "We ate 10 pm" has its hour; and what holds sentences together is a number only after "at".
 fn stands_for_number(tokens: &[Token], at: usize, word: &str) -> bool {
     let is = |token: Option<&Token>, any: &[&str]| matches!(token, Some(Token::Word(word)) if any.contains(&word.as_str()));
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
@@ -258,36 +258,25 @@ fn stands_for_number(tokens: &[Token], at: usize, word: &str) -> bool {
     if matches!(before, Some(Token::Number(_))) {
         return false;
     }
-    let minutes = matches!(tokens.get(at + 1), Some(Token::Number(n)) if n.value < 60 && (n.digits == 2 || n.value >= 10));
-    let half = tokens.get(at + 1 + usize::from(minutes));
+    let minutes = match tokens.get(at + 1) {
+        Some(Token::Number(n)) if n.value < 60 && (n.digits == 2 || n.value >= 10) => Some(n.value),
+        _ => None,
+    };
+    let half = tokens.get(at + 1 + usize::from(minutes.is_some()));
     let of_day = is(half, &["am", "pm", "o'clock"]);
-    match words::holds_together(word) {
-        true => of_day && is(before, &["at"]),
-        false => {
-            of_day
-                || is(
-                    tokens.get(at + 1),
-                    &["seconds", "minutes", "hours", "our", "ours"],
-                )
-        }
+    if is(before, &["at"]) || words::holds_together(word) {
+        return of_day && is(before, &["at"]);
     }
+    let no_hour = minutes.is_none_or(|minutes| minutes > 12);
+    (of_day && no_hour)
+        || (words::counts_units(word) && is(tokens.get(at + 1), &["seconds", "minutes", "hours"]))
 }
 
-/// Whether this is "hours": "two ours", "one our", "a half our", "half an our". "At three our time" is not.
-fn counts_hours(word: &str, before: &[Token]) -> bool {
-    let back = |steps: usize| before.len().checked_sub(steps).map(|at| &before[at]);
-    let said = |steps| match back(steps) {
+/// Whether what was said last is the beginning of an hour: "half an", "a half".
+fn counted(before: &[Token]) -> bool {
+    let said = |steps: usize| match before.len().checked_sub(steps).map(|at| &before[at]) {
         Some(Token::Word(word)) => word.as_str(),
         _ => "",
     };
-    let number = match back(1) {
-        Some(Token::Number(number)) if !number.ordinal => Some(number.value),
-        _ => None,
-    };
-    match (word, said(2), said(1)) {
-        ("our", "half" | "of", "an") | ("our", "a" | "an", "half" | "quarter") => true,
-        ("our", ..) => number == Some(1),
-        ("ours", ..) => number.is_some(),
-        _ => false,
-    }
+    matches!((said(2), said(1)), (_, "an") | ("a", "half" | "quarter"))
 }

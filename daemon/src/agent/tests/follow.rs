@@ -400,10 +400,26 @@ fn a_position_is_that_of_the_thing_before() {
     // These are about something else, though they hold such words.
     for other in [
         "put that on the shopping list",
-        "turn the volume up a bit",
-        "make it louder",
+        "take that off the shopping list",
+        "cross it off my list",
+        "put it off until friday",
+        "call it off",
+        "turn the volume down",
     ] {
         assert_ne!(best(&agent, other), "system.bluetooth", "{other}");
+    }
+    let mut agent = whole();
+    done(
+        &mut agent,
+        "turn the volume up",
+        "system.set_volume",
+        json!({"direction": "up"}),
+        None,
+    );
+    let best = |words: &str| agent.rank_after(words, "turn the volume up").1[0].0.clone();
+    assert_eq!(best("now turn it down a bit"), "system.set_volume");
+    for other in ["note it down the plumber comes at nine", "wake me up at six too"] {
+        assert_ne!(best(other), "system.set_volume", "{other}");
     }
 }
 
@@ -424,4 +440,6 @@ fn a_verb_that_is_part_of_another_tools_name_names_no_other_thing() {
     };
     assert_eq!(best("read it to me"), "lists.show");
     assert_eq!(best("delete it"), "lists.delete");
+    // A thing that only one tool is called by is still that thing.
+    assert_eq!(best("take a screenshot of that"), "system.screenshot");
 }
