@@ -65,6 +65,7 @@ impl Tool for This {
         let Recent {
             messages: mut all,
             silent,
+            cut,
         } = messages::recent(&ctx.desk).await?;
         let book = ctx
             .blocking("read your contacts", |ctx| contacts::read(&ctx.dirs.contacts))
@@ -131,6 +132,10 @@ impl Tool for This {
                 "{} does not answer now, so this may be old. {say}",
                 plain::listed(silent, "and")
             ),
+        };
+        let say = match cut {
+            true => format!("{say} The phone was still telling me of some, so there may be more."),
+            false => say,
         };
         let rows: Vec<_> = all
             .iter()

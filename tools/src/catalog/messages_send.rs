@@ -109,7 +109,7 @@ mod tests {
         let go = async |args: serde_json::Value| run("messages.send", args, &ctx).await;
         assert_eq!(
             said(go(json!({"to": "anna", "text": "I am late"})).await),
-            "My Phone has the message to Anna Berg now and sends it."
+            "I gave KDE Connect the message to Anna Berg, for your phone to send."
         );
         assert_eq!(
             *texts.lock().unwrap(),

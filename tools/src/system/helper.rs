@@ -3,13 +3,14 @@
 
 use std::{
     io::{Read, Write as _},
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     time::Duration,
 };
 
-use rustix::process::{Resource, Rlimit, setrlimit, setsid};
+use rustix::process::{Resource, Rlimit, Signal, setrlimit, setsid};
 
 use super::{clipboard, files::read_pdf_here};
 
@@ -151,11 +152,10 @@ fn work(program: &Path, work: &str, bytes: &[u8], patience: Duration) -> Result<
 pub fn paste(program: &Path, patience: Duration) -> Result<String, String> {
     match work(program, PASTE, b"", patience) {
         Ok(Some(done)) if done.status.success() => Ok(done.text),
-        // It aborts where it gets no more memory.
-        Ok(Some(done)) if done.status.code().is_none() => {
+        Ok(Some(done)) if starved(done.status) => {
             Err("The clipboard holds too much for me to read.".to_owned())
         }
-        Ok(Some(done)) if !done.text.is_empty() => Err(done.text),
+        Ok(Some(done)) if done.status.code().is_some() && !done.text.is_empty() => Err(done.text),
         Ok(None) => Err("The program that holds the clipboard does not answer.".to_owned()),
         Ok(Some(_)) => Err("I cannot read the clipboard.".to_owned()),
         Err(why) => {
@@ -163,6 +163,13 @@ pub fn paste(program: &Path, patience: Duration) -> Result<String, String> {
             Err("I cannot read the clipboard.".to_owned())
         }
     }
+}
+
+/// Whether it ended as a process does that gets no more memory: it aborts, or the system kills it. Another signal is a
+/// fault of its own.
+fn starved(status: ExitStatus) -> bool {
+    let starved = [Signal::ABORT, Signal::KILL].map(Signal::as_raw);
+    status.signal().is_some_and(|signal| starved.contains(&signal))
 }
 
 /// The text of a PDF.
@@ -234,5 +241,35 @@ fn start(program: &Path, work: &str) -> Result<Child, String> {
 fn feed(child: &mut Child, bytes: Vec<u8>) {
     if let Some(mut input) = child.stdin.take() {
         std::thread::spawn(move || input.write_all(&bytes).is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_a_helper_without_memory_is_said_to_have_read_too_much() {
+        let home = tempfile::tempdir().unwrap();
+        let much = "The clipboard holds too much for me to read.";
+        for (number, (does, expect)) in [
+            ("kill -ABRT $$", much),
+            ("kill -KILL $$", much),
+            ("echo half; kill -SEGV $$", "I cannot read the clipboard."),
+            ("kill -TERM $$", "I cannot read the clipboard."),
+            ("printf 'It is locked.'; exit 1", "It is locked."),
+            ("exit 1", "I cannot read the clipboard."),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let program = home.path().join(number.to_string());
+            std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let error = paste(&program, Duration::from_secs(10)).unwrap_err();
+            assert_eq!(error, expect, "{does}");
+        }
     }
 }

@@ -4,8 +4,9 @@
 mod signal;
 mod phone;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
-use phone::Missing;
+use phone::{Heard, Missing};
 
 use super::{
     contacts::{self, Contact},
@@ -47,14 +48,13 @@ impl Way {
         }
     }
 
-    /// What is known of a message that went this way. Signal's service has given it to the server when it answers; a phone
-    /// only has it then, and may be without a net.
+    /// What is known of a message that went this way. Signal's service has given it to the server when it answers; KDE
+    /// Connect only has it then. A phone chooses its own name, so it is not in what is taken to be our words.
     pub fn sent(&self, to: &Recipient) -> String {
         match self {
             Way::Signal { .. } => format!("I sent the message to {} by Signal.", to.name),
-            Way::Phone { name, .. } => format!(
-                "{} has the message to {} now and sends it.",
-                plain::one_line(name, 40),
+            Way::Phone { .. } => format!(
+                "I gave KDE Connect the message to {}, for your phone to send.",
                 to.name
             ),
         }
@@ -274,7 +274,7 @@ pub fn text(said: &str) -> Result<String, ToolError> {
 /// The way that one message takes.
 ///
 /// # Errors
-/// `Tell` when there is none, and when several phones could send it.
+/// `Tell` when there is none; `TellOthers`, which names phones, when several could send it.
 pub async fn way(desk: &Desk, wanted: Option<Service>, to: &Recipient) -> Result<(Bus, Way), ToolError> {
     let (bus, ways) = ways(desk, wanted).await?;
     let abroad = to.number.starts_with('+');
@@ -294,7 +294,7 @@ pub async fn way(desk: &Desk, wanted: Option<Service>, to: &Recipient) -> Result
         Some(way @ Way::Signal { .. }) => Ok((bus, (*way).clone())),
         Some(_) if phones.len() > 1 => {
             let names: Vec<String> = phones.iter().map(|way| way.spoken()).collect();
-            Err(ToolError::tell(format!(
+            Err(ToolError::TellOthers(format!(
                 "Several phones are connected: {}. Disconnect all but one.",
                 plain::listed(&names, "and")
             )))
@@ -321,10 +321,9 @@ pub async fn send(bus: &Bus, way: &Way, to: &Recipient, text: &str) -> Result<()
         };
         match (trouble, way) {
             // Its object goes with the phone, which was there when the person was asked.
-            (Trouble::Unknown | Trouble::Absent, Way::Phone { name, .. }) => ToolError::Tell(told(format!(
-                "{} is not connected any more.",
-                plain::one_line(name, 40)
-            ))),
+            (Trouble::Unknown | Trouble::Absent, Way::Phone { name, .. }) => ToolError::TellOthers(told(
+                format!("{} is not connected any more.", plain::one_line(name, 40)),
+            )),
             (trouble, _) => match trouble.tell(service) {
                 ToolError::TellOthers(why) => ToolError::TellOthers(told(why)),
                 error => ToolError::Tell(told(error.to_string())),
@@ -340,6 +339,8 @@ pub struct Recent {
     pub messages: Vec<Message>,
     /// Phones that did not answer now, of which only what they told before is here.
     pub silent: Vec<String>,
+    /// Whether one was still telling when its time was over.
+    pub cut: bool,
 }
 
 /// The newest message of each conversation that a phone knows, newest first.
@@ -357,36 +358,53 @@ pub async fn recent(desk: &Desk) -> Result<Recent, ToolError> {
         }
         Err(missing) => return Err(nothing(missing, None)),
     };
-    let (mut messages, mut silent, mut trouble) = (Vec::new(), Vec::new(), None);
-    for way in &phones {
-        if let Way::Phone { device, name } = way {
-            match phone::conversations(&bus, device).await {
-                Ok((more, answered)) => {
-                    messages.extend(more);
-                    if !answered {
-                        silent.push(plain::one_line(name, 40));
-                    }
+    // Together, because each may take most of the time that there is for all.
+    let asked = phones.iter().filter_map(|way| match way {
+        Way::Phone { device, name } => Some((plain::one_line(name, 40), device)),
+        Way::Signal { .. } => None,
+    });
+    let bus = &bus;
+    let told =
+        join_all(asked.map(async |(name, device)| (name, phone::conversations(bus, device).await))).await;
+    let (mut messages, mut silent, mut troubles, mut cut) = (Vec::new(), Vec::new(), Vec::new(), false);
+    for (name, told) in told {
+        match told {
+            Ok((more, heard)) => {
+                messages.extend(more);
+                cut |= heard == Heard::Cut;
+                if heard == Heard::Nothing {
+                    silent.push(name);
                 }
-                Err(error) => trouble = Some((name, error)),
             }
+            Err(trouble) => troubles.push((name, trouble)),
         }
     }
-    match (messages.is_empty(), trouble, &silent[..]) {
-        (true, Some((name, Trouble::Unknown | Trouble::Absent)), _) => Err(ToolError::Tell(format!(
-            "{} is not connected any more.",
-            plain::one_line(name, 40)
-        ))),
-        (true, Some((_, trouble)), _) => Err(trouble.tell(phone::CALLED)),
-        // A phone without messages and one that may not read them look the same from here.
-        (true, None, [_, ..]) => Err(ToolError::Tell(format!(
-            "{} shows me no messages. If there are some, KDE Connect's app there must be allowed to read them.",
-            plain::listed(&silent, "and")
-        ))),
-        _ => {
-            messages.sort_by_key(|message| std::cmp::Reverse(message.at));
-            Ok(Recent { messages, silent })
+    if messages.is_empty() {
+        match troubles.into_iter().next() {
+            Some((name, Trouble::Unknown | Trouble::Absent)) => {
+                return Err(ToolError::TellOthers(format!(
+                    "{name} is not connected any more."
+                )));
+            }
+            Some((_, trouble)) => return Err(trouble.tell(phone::CALLED)),
+            // A phone without messages and one that may not read them look the same from here.
+            None if !silent.is_empty() => {
+                return Err(ToolError::TellOthers(format!(
+                    "{} shows me no messages. If there are some, KDE Connect's app there must be allowed to read them.",
+                    plain::listed(&silent, "and")
+                )));
+            }
+            None => {}
         }
+    } else {
+        silent.extend(troubles.into_iter().map(|(name, _)| name));
     }
+    messages.sort_by_key(|message| std::cmp::Reverse(message.at));
+    Ok(Recent {
+        messages,
+        silent,
+        cut,
+    })
 }
 
 /// Who a number belongs to, as the contacts say; else the number.

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, num::NonZeroUsize, time::Duration};
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, future::join_all};
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout_at};
 use zbus::{MatchRule, MessageStream, OwnedVariant, Structure, Variant, message};
@@ -29,7 +29,9 @@ const SMS: &str = "org.kde.kdeconnect.device.sms";
 const CONVERSATIONS: &str = "org.kde.kdeconnect.device.conversations";
 /// The subject of a sentence.
 pub const CALLED: &str = "KDE Connect";
-/// Most devices, conversations, people in one, and things that come with a message.
+/// Most devices that are looked at, whatever they are; then most phones, conversations, people in one, and things that
+/// come with a message.
+const MAX_KNOWN: usize = 64;
 const MAX_DEVICES: usize = 8;
 const MAX_CONVERSATIONS: usize = 500;
 const MAX_PEOPLE: usize = 20;
@@ -42,8 +44,30 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a phone may take to show its first conversation, and all of them. It says of none that it is the last, so
 /// nothing for a moment is the end.
 const FIRST: Duration = Duration::from_secs(4);
-const ALL: Duration = Duration::from_secs(10);
-const QUIET: Duration = Duration::from_millis(700);
+const WAITS: Waits = Waits {
+    first: FIRST,
+    quiet: Duration::from_millis(700),
+    all: Duration::from_secs(10),
+};
+
+/// How long a phone is listened to: for its first conversation, after each, and altogether.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    first: Duration,
+    quiet: Duration,
+    all: Duration,
+}
+
+/// How much a phone told when it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// It did not answer.
+    Nothing,
+    /// It was still telling when the time was over.
+    Cut,
+    /// It fell silent after some.
+    All,
+}
 
 /// Why there is no phone to send with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,16 +83,16 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What the person hears.
+    /// What the person hears. Phones choose their names themselves.
     pub fn tell(self) -> ToolError {
         match self {
             Missing::Phone => ToolError::tell(
                 "No phone is reachable: pair one with KDE Connect, and keep it on the same network.",
             ),
-            Missing::Away(names) => ToolError::Tell(format!(
+            Missing::Away(names) => ToolError::TellOthers(format!(
                 "KDE Connect cannot reach {names} now. Is it on, and on the same network?"
             )),
-            Missing::Mute(names) => ToolError::Tell(format!(
+            Missing::Mute(names) => ToolError::TellOthers(format!(
                 "KDE Connect has no text messages of {names}: allow them in its app, and switch its SMS plugin on here."
             )),
             Missing::Daemon(trouble) => trouble.tell(CALLED),
@@ -86,14 +110,13 @@ pub async fn devices(bus: &Bus, wait: bool) -> Result<Vec<Way>, Missing> {
     if !bus.offers(NAME).await {
         return Err(Missing::Phone);
     }
-    let mut paired = Vec::new();
-    for (device, name) in names(bus, false).await? {
+    let kinds = names(bus, false).await?.into_iter().map(async |(device, name)| {
         let kind: Result<String, _> = bus.get(at(&path(&device), DEVICE), "type").await;
         // Computers pair with each other, too, and none of them is a phone that is away.
-        if !kind.is_ok_and(|kind| ["desktop", "laptop", "tv"].contains(&kind.as_str())) {
-            paired.push((device, name));
-        }
-    }
+        let computer = kind.is_ok_and(|kind| ["desktop", "laptop", "tv"].contains(&kind.as_str()));
+        (!computer).then_some((device, name))
+    });
+    let paired: Vec<_> = join_all(kinds).await.into_iter().flatten().collect();
     if paired.is_empty() {
         return Err(Missing::Phone);
     }
@@ -110,11 +133,13 @@ pub async fn devices(bus: &Bus, wait: bool) -> Result<Vec<Way>, Missing> {
     if there.is_empty() {
         return Err(Missing::Away(called(paired)));
     }
-    let mut found = Vec::new();
-    for (device, name) in &there {
-        let has: Result<bool, _> = bus
-            .call(at(&path(device), DEVICE), "hasPlugin", &("kdeconnect_sms",))
-            .await;
+    there.truncate(MAX_DEVICES);
+    let plugins = there.iter().map(async |(device, _)| -> Result<bool, Trouble> {
+        bus.call(at(&path(device), DEVICE), "hasPlugin", &("kdeconnect_sms",))
+            .await
+    });
+    let (mut found, mut failed) = (Vec::new(), None);
+    for ((device, name), has) in there.iter().zip(join_all(plugins).await) {
         match has {
             Ok(true) => found.push(Way::Phone {
                 device: device.clone(),
@@ -122,12 +147,13 @@ pub async fn devices(bus: &Bus, wait: bool) -> Result<Vec<Way>, Missing> {
             }),
             // One that was unpaired a moment ago has no object any more.
             Ok(false) | Err(Trouble::Unknown) => {}
-            Err(trouble) => return Err(Missing::Daemon(trouble)),
+            Err(trouble) => failed = Some(trouble),
         }
     }
-    match found.is_empty() {
-        true => Err(Missing::Mute(called(there))),
-        false => Ok(found),
+    match (found.is_empty(), failed) {
+        (false, _) => Ok(found),
+        (true, Some(trouble)) => Err(Missing::Daemon(trouble)),
+        (true, None) => Err(Missing::Mute(called(there))),
     }
 }
 
@@ -155,16 +181,20 @@ async fn names(bus: &Bus, reachable: bool) -> Result<Vec<(String, String)>, Miss
         .map(|(device, name)| (device, plain::one_line(&name, 40)))
         .collect();
     names.sort();
-    names.truncate(MAX_DEVICES);
+    names.truncate(MAX_KNOWN);
     Ok(names)
 }
 
 fn called(devices: Vec<(String, String)>) -> String {
-    let names: Vec<String> = devices.into_iter().map(|(_, name)| name).collect();
+    let names: Vec<String> = devices
+        .into_iter()
+        .take(MAX_DEVICES)
+        .map(|(_, name)| name)
+        .collect();
     plain::listed(&names, "or")
 }
 
-/// Hands a text message to the phone. What the phone then does with it, the daemon does not say.
+/// Hands a text message to the daemon. Whether it reached the phone and went out, the daemon does not say.
 pub async fn send(bus: &Bus, device: &str, number: &str, text: &str) -> Result<(), Trouble> {
     let path = format!("{}/sms", path(device));
     let addresses = vec![Variant::from(Structure::from((number,)))];
@@ -173,21 +203,21 @@ pub async fn send(bus: &Bus, device: &str, number: &str, text: &str) -> Result<(
         .await
 }
 
-/// The newest message of each conversation, newest first, and whether the phone answered just now. The daemon knows only
+/// The newest message of each conversation, newest first, and how much the phone told just now. The daemon knows only
 /// what the phone has told it since it came, and that is nothing until somebody asks.
-pub async fn conversations(bus: &Bus, device: &str) -> Result<(Vec<Message>, bool), Trouble> {
+pub async fn conversations(bus: &Bus, device: &str) -> Result<(Vec<Message>, Heard), Trouble> {
     let path = path(device);
     let told = listen(bus, &path).await?;
     let sms = format!("{path}/sms");
     let () = bus.call(at(&sms, SMS), "requestAllConversations", &()).await?;
-    let answered = until_quiet(told).await;
+    let heard = until_quiet(told, WAITS).await;
     let all: Vec<OwnedVariant> = bus
         .call(at(&path, CONVERSATIONS), "activeConversations", &())
         .await?;
     let mut all: Vec<Message> = all.iter().filter_map(|one| message(one)).collect();
     all.sort_by_key(|message| std::cmp::Reverse(message.at));
     all.truncate(MAX_CONVERSATIONS);
-    Ok((all, answered))
+    Ok((all, heard))
 }
 
 /// What the daemon says each time when the phone has told it of a conversation, known or new.
@@ -208,15 +238,26 @@ async fn listen(bus: &Bus, path: &str) -> Result<MessageStream, Trouble> {
         .map_err(|_| Trouble::Gone)
 }
 
-/// Waits for the phone's conversations to come in; whether there were any.
-async fn until_quiet(mut told: impl Stream<Item = zbus::Result<zbus::Message>> + Unpin) -> bool {
+/// Waits for the phone's conversations to come in.
+async fn until_quiet(mut told: impl Stream + Unpin, waits: Waits) -> Heard {
     let began = Instant::now();
-    let (mut any, mut end) = (false, began + FIRST);
-    while let Ok(Some(_)) = timeout_at(end.min(began + ALL), told.next()).await {
-        any = true;
-        end = Instant::now() + QUIET;
+    let last = began + waits.all;
+    let (mut heard, mut end) = (Heard::Nothing, began + waits.first);
+    loop {
+        let news = timeout_at(end.min(last), told.next()).await;
+        let now = Instant::now();
+        match news {
+            // What never stops is never waited for, so its time has to be looked at, too.
+            Ok(Some(_)) if now < last => {
+                heard = Heard::All;
+                end = now + waits.quiet;
+            }
+            Ok(Some(_)) => return Heard::Cut,
+            // It was not quiet for long enough.
+            Ok(None) | Err(_) if heard == Heard::All && now < end => return Heard::Cut,
+            Ok(None) | Err(_) => return heard,
+        }
     }
-    any
 }
 
 fn path(device: &str) -> String {
@@ -302,4 +343,41 @@ fn attached(rest: &[Variant<'_>]) -> Vec<&'static str> {
         _ => "file",
     };
     attached.iter().take(MAX_ATTACHED).map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream::{iter, repeat, unfold};
+
+    use super::*;
+
+    const SHORT: Waits = Waits {
+        first: Duration::from_millis(400),
+        quiet: Duration::from_millis(300),
+        all: Duration::from_millis(1200),
+    };
+
+    /// So many signals, each so long after the one before, and then nothing more.
+    async fn heard(many: usize, gap: Duration) -> Heard {
+        let told = unfold(0, async |done| {
+            if done == many {
+                return std::future::pending().await;
+            }
+            sleep(gap).await;
+            Some(((), done + 1))
+        });
+        until_quiet(Box::pin(told), SHORT).await
+    }
+
+    #[tokio::test]
+    async fn a_phone_is_waited_for_until_it_is_quiet_or_takes_too_long() {
+        let gap = Duration::from_millis(50);
+        assert_eq!(heard(0, gap).await, Heard::Nothing);
+        assert_eq!(heard(1, 2 * SHORT.first).await, Heard::Nothing);
+        // Longer than the first may take, and shorter than all.
+        assert_eq!(heard(10, gap).await, Heard::All);
+        assert_eq!(heard(1000, gap).await, Heard::Cut);
+        assert_eq!(until_quiet(repeat(()), SHORT).await, Heard::Cut);
+        assert_eq!(until_quiet(iter(Vec::<()>::new()), SHORT).await, Heard::Nothing);
+    }
 }

@@ -56,6 +56,10 @@ pub struct State {
     pub sms: bool,
     /// Whether it answers with its messages.
     pub answers: bool,
+    /// How long it takes from one message to the next.
+    pub gap: Duration,
+    /// Whether there is another phone, which fails when it is asked for its messages.
+    pub other: bool,
     /// What the daemon has heard from it.
     known: Vec<OwnedVariant>,
 }
@@ -73,7 +77,7 @@ impl Kde {
     fn device_names(&self, reachable: bool, paired: bool) -> std::collections::HashMap<String, String> {
         assert!(paired);
         let mut state = self.0.lock().unwrap();
-        let away = state.away > 0;
+        let (away, other) = (state.away > 0, state.other);
         if reachable {
             state.away = state.away.saturating_sub(1);
         }
@@ -85,7 +89,9 @@ impl Kde {
         ]
         .into_iter()
         .filter(|(id, _)| !(reachable && away && *id == "abc_1"))
+        .chain(other.then_some(("def_2", "Old Phone")))
         .map(|(id, name)| (id.to_owned(), name.to_owned()))
+        .chain((0..DESKTOPS).map(|number| (format!("a{number}"), format!("Desktop {number}"))))
         .collect()
     }
 
@@ -114,6 +120,8 @@ impl Device {
 struct Sms(Kde);
 
 const PHONE: &str = "/modules/kdeconnect/devices/abc_1";
+/// Its desktops come before its phones, and must not be all that is looked at.
+const DESKTOPS: usize = 9;
 
 #[zbus::interface(name = "org.kde.kdeconnect.device.sms")]
 impl Sms {
@@ -141,7 +149,9 @@ impl Sms {
         let (kde, connection) = (self.0.clone(), connection.clone());
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(200)).await;
+            let gap = kde.0.lock().unwrap().gap;
             for (conversation, told) in told().into_iter().enumerate() {
+                tokio::time::sleep(gap).await;
                 // What it knows already it keeps as it is, and says again that it was told.
                 kde.now(|state| {
                     if !state.known.contains(&told) {
@@ -230,10 +240,21 @@ pub async fn kde(address: &str) -> (Connection, Kde) {
         called: 0,
         sms: true,
         answers: true,
+        gap: Duration::ZERO,
+        other: false,
         known: Vec::new(),
     })));
-    let connection = Builder::address(address)
+    let mut builder = Builder::address(address);
+    for number in 0..DESKTOPS {
+        let path = format!("/modules/kdeconnect/devices/a{number}");
+        builder = builder.serve_at(path, Device(kde.clone(), "desktop"));
+    }
+    let connection = builder
         .serve_at("/modules/kdeconnect", kde.clone())
+        .serve_at(
+            "/modules/kdeconnect/devices/def_2",
+            Device(kde.clone(), "smartphone"),
+        )
         .serve_at(PHONE, Device(kde.clone(), "smartphone"))
         .serve_at(PHONE, Conversations(kde.clone()))
         .serve_at(format!("{PHONE}/sms"), Sms(kde.clone()))
@@ -399,7 +420,11 @@ async fn a_phone_that_is_away_is_called_and_named() {
     assert_eq!(way.spoken(), "as a text message with My Phone");
     // It does not come.
     kde.now(|state| state.away = usize::MAX);
-    let refused = async || super::way(&ctx.desk, None, &anna).await.unwrap_err().to_string();
+    let refused = async || match super::way(&ctx.desk, None, &anna).await {
+        // A phone chooses its own name.
+        Err(ToolError::TellOthers(text)) => text,
+        other => panic!("{other:?}"),
+    };
     let away = "KDE Connect cannot reach My Phone now. Is it on, and on the same network?";
     assert_eq!(refused().await, away);
     assert_eq!(recent(&ctx.desk).await.unwrap_err().to_string(), away);
@@ -413,9 +438,10 @@ async fn a_phone_that_is_away_is_called_and_named() {
     // It goes between the question and the answer.
     let server = connection.object_server();
     assert!(server.remove::<Sms, _>(format!("{PHONE}/sms")).await.unwrap());
-    let gone = send(&bus, &way, &anna, "x").await.unwrap_err().to_string();
+    let gone = send(&bus, &way, &anna, "x").await.unwrap_err();
+    assert!(matches!(gone, ToolError::TellOthers(_)), "{gone:?}");
     assert_eq!(
-        gone,
+        gone.to_string(),
         "The message to Anna was not sent. My Phone is not connected any more."
     );
     kde.now(|state| state.sms = true);
@@ -442,11 +468,14 @@ async fn a_phone_that_shows_nothing_is_not_said_to_have_nothing() {
     let (_connection, kde) = kde(world.address()).await;
     let desk = world.ctx().desk;
     kde.now(|state| state.answers = false);
-    let error = recent(&desk).await.unwrap_err().to_string();
-    assert!(error.starts_with("My Phone shows me no messages."), "{error}");
-    kde.now(|state| state.answers = true);
+    let error = recent(&desk).await.unwrap_err();
+    assert!(
+        matches!(&error, ToolError::TellOthers(text) if text.starts_with("My Phone shows me no messages.")),
+        "{error:?}"
+    );
+    kde.now(|state| (state.answers, state.gap) = (true, Duration::from_millis(300)));
     let all = recent(&desk).await.unwrap();
-    assert!(all.silent.is_empty());
+    assert!(all.silent.is_empty() && !all.cut);
     let shown: Vec<String> = all
         .messages
         .iter()
@@ -467,6 +496,13 @@ async fn a_phone_that_shows_nothing_is_not_said_to_have_nothing() {
     assert_eq!(
         (all.messages.len(), &all.silent[..]),
         (4, &["My Phone".to_owned()][..])
+    );
+    // Another one fails, which loses nothing of the first.
+    kde.now(|state| (state.answers, state.gap, state.other) = (true, Duration::ZERO, true));
+    let all = recent(&desk).await.unwrap();
+    assert_eq!(
+        (all.messages.len(), &all.silent[..]),
+        (4, &["Old Phone".to_owned()][..])
     );
 }
 
