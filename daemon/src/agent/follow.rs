@@ -316,7 +316,8 @@ const SWITCH: &str = "on";
 /// The domain of what is about the conversation itself.
 const ASSISTANT: &str = "assistant";
 
-fn domain(name: &str) -> &str {
+/// The domain of a tool's name: "timers" of `timers.set`.
+pub(super) fn domain(name: &str) -> &str {
     name.split('.').next().unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use std::{
 use prompts::words as wording;
 use tools::{Entry, TimeRole, discover::words::asks, reflex::POLITE};
 
-use super::{Agent, Ending, Reply, Step, rules::Asked, toolbox::Toolbox};
+use super::{Agent, Ending, Reply, Step, follow::domain, rules::Asked, toolbox::Toolbox};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
@@ -135,7 +135,7 @@ impl Agent {
 fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
     let starts = Starts {
         openers: openers(toolbox),
-        verbs: toolbox.names().filter_map(verb).collect(),
+        verbs: toolbox.names().filter_map(bare_verb).collect(),
     };
     let mut requests = Vec::new();
     let mut rest = text.trim();
@@ -204,7 +204,7 @@ fn first_cut<'a>(
                 || new_sentence
                 || (new_clause && joined && begins == Begin::Me && has_time(first)))
             // A verb that only names a tool has to be that of the tool which was found.
-            && (begins != Begin::Verb || verb(second.name) == Some(&word))
+            && (begins != Begin::Verb || bare_verb(second.name) == Some(&word))
             && (words.len() - next > 1 || second.name.ends_with(&format!(".{word}")))
         {
             return Some((left, right));
@@ -240,7 +240,7 @@ impl Starts<'_> {
         match (word, after) {
             ("i", "need" | "want") => Some(Begin::Me),
             (_, "me") if opens => Some(Begin::Me),
-            _ if opens && !asks(word) => Some(Begin::Opener),
+            _ if opens && !RELATIVE.contains(&word) => Some(Begin::Opener),
             // Questions with a verb have who does it next: "will it rain". Will may be somebody's name, and "any" begins no question
             // behind "and".
             ("any", _) => None,
@@ -250,6 +250,8 @@ impl Starts<'_> {
     }
 }
 
+/// Questions begin with these, and so do clauses about what was named before.
+const RELATIVE: &[&str] = &["which", "who", "whose"];
 /// What follows the verb that a question begins with.
 const SUBJECTS: &[&str] = &[
     "any", "anybody", "anyone", "anything", "he", "i", "it", "my", "she", "that", "the", "there", "these",
@@ -263,12 +265,8 @@ fn has_time(tool: &Entry) -> bool {
     tool.times.iter().any(|(_, role)| *role == TimeRole::At)
 }
 
-fn domain(name: &str) -> &str {
-    name.split('.').next().unwrap_or_default()
-}
-
-/// The verb of a tool's name: "set" of "timers.set", "create" of `calendar.create_event`.
-fn verb(name: &str) -> Option<&str> {
+/// The verb of a tool's name without its object: "create" of `calendar.create_event`.
+fn bare_verb(name: &str) -> Option<&str> {
     name.split('.').nth(1)?.split('_').next()
 }
 
@@ -367,6 +365,18 @@ mod tests {
                 "add milk to the shopping list",
                 "please lock the screen",
             ],
+        );
+    }
+
+    #[test]
+    fn a_question_behind_a_comma_is_one_of_its_own() {
+        check(
+            "set a timer for ten minutes, what is on my calendar tomorrow",
+            &["set a timer for ten minutes", "what is on my calendar tomorrow"],
+        );
+        check(
+            "turn the volume down, when is my next meeting",
+            &["turn the volume down", "when is my next meeting"],
         );
     }
 
