@@ -6,6 +6,8 @@ pub mod standing;
 mod pace;
 mod stream;
 pub mod capture;
+#[cfg(target_os = "linux")]
+mod cookie;
 pub mod endpoint;
 pub mod vad;
 pub mod wake;

@@ -212,6 +212,11 @@ pub fn kill(pid: u32) {
     signal(pid, rustix::process::Signal::KILL);
 }
 
+/// Sends SIGSTOP: it hangs.
+pub fn stop(pid: u32) {
+    signal(pid, rustix::process::Signal::STOP);
+}
+
 fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();

@@ -14,7 +14,13 @@ use daemon::{bus::Tiro1Proxy, status::Status};
 
 use crate::{
     desktop::{PATIENCE, skipped},
-    program::{Ran, Tiro, finish, kill, wait},
+    program::{Ran, Tiro, finish, kill, stop, wait},
+    pulse::Pulse,
+    speaking::ear::Ear,
+    spoken::{
+        Sound::{Pause, Request},
+        share_of_words, sounds,
+    },
 };
 
 /// Makes a system that looks as if systemd had started it, runs the manager there until its input ends, and leaves nothing.
@@ -158,6 +164,25 @@ impl Manager {
         ran.out.trim().parse().unwrap()
     }
 
+    fn status(&self, tiro: &Tiro) -> Status {
+        let ran = self.run(tiro.program(), &["status", "--json"]);
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    }
+
+    /// Waits until the daemon is as it should be.
+    #[track_caller]
+    fn until(&self, tiro: &Tiro, what: &str, is_so: impl Fn(&Status) -> bool) {
+        let began = Instant::now();
+        loop {
+            let status = self.status(tiro);
+            if is_so(&status) {
+                return;
+            }
+            assert!(began.elapsed() < 3 * PATIENCE, "never {what}: {status:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Waits until Tiro runs as another process than this one.
     fn other_than(&self, old: u32) -> u32 {
         let began = Instant::now();
@@ -237,20 +262,8 @@ async fn real_a_user_manager_runs_tiro_held_and_starts_it_again() {
         "the folders are those of the shell that installed it"
     );
 
-    let began = Instant::now();
-    let status = || -> Status {
-        let ran = manager.run(&program, &["status", "--json"]);
-        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
-    };
-    while status().model.is_empty() {
-        assert!(
-            began.elapsed() < 3 * PATIENCE,
-            "the model does not come: {:?}",
-            status()
-        );
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    assert_eq!(status().pid, pid);
+    manager.until(&tiro, "the model", |status| !status.model.is_empty());
+    assert_eq!(manager.status(&tiro).pid, pid);
     manager.run(&program, &["ask", "what time is it"]).expect_code(0);
 
     kill(pid);
@@ -368,4 +381,90 @@ fn real_what_is_opened_under_a_user_manager_is_free() {
         "--yes",
     ]);
     ran.expect_code(0).says(&["NoNewPrivs: 0 $HOME is $1"]);
+}
+
+/// A daemon that hangs is ended and started again, one that is well is left alone.
+#[test]
+fn real_a_daemon_that_hangs_is_started_again() {
+    let Some(tiro) = Tiro::find() else { return };
+    let Some(manager) = Manager::start(&tiro) else {
+        return;
+    };
+    // A minute is what the unit gives; the test has less.
+    let quick = manager.at("theirs/systemd/user/tiro.service.d");
+    fs::create_dir_all(&quick).unwrap();
+    fs::write(
+        quick.join("quick.conf"),
+        "[Service]\nWatchdogSec=4\nTimeoutAbortSec=5\nLimitCORE=0\n",
+    )
+    .unwrap();
+    manager
+        .run(tiro.program(), &["service", "install"])
+        .expect_code(0);
+    let well = manager.pid();
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(manager.pid(), well, "it was ended although it is well");
+    stop(well);
+    let again = manager.other_than(well);
+    let restarts = manager.systemctl(&["show", "--property=NRestarts", "--value", "tiro.service"]);
+    assert_eq!(restarts.out.trim(), "1");
+    assert_eq!(manager.status(&tiro).pid, again);
+}
+
+/// The microphone and the speaker are reached through all that the unit takes away.
+#[test]
+fn real_the_service_hears_and_speaks() {
+    let Some(tiro) = Tiro::find() else { return };
+    let Some(manager) = Manager::start(&tiro) else {
+        return;
+    };
+    let folder = manager.at("sound");
+    fs::create_dir(&folder).unwrap();
+    let Some(pulse) = Pulse::start(&folder) else {
+        return;
+    };
+    let Some(question) = sounds(&folder, &[Pause(500), Request, Pause(500)]) else {
+        return;
+    };
+    let config = manager.at("mine/config/tiro/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let settings = "[speech]\nvoice = \"espeak-ng\"\n[privacy]\ntrace = true\n[desktop]\nicon = false\n";
+    fs::write(config, settings).unwrap();
+    let server = format!("PULSE_SERVER={}", pulse.address());
+    manager.systemctl(&["set-environment", &server]).expect_code(0);
+    let program = tiro.program();
+    manager.run(program, &["service", "install"]).expect_code(0);
+    let pid = manager.pid();
+    assert_eq!(
+        (field(pid, "NoNewPrivs"), field(pid, "Seccomp")),
+        ("1".to_owned(), "2".to_owned())
+    );
+    manager.until(&tiro, "ready", |status| status.prefix.is_some());
+    manager.run(program, &["listen", "start"]).expect_code(0);
+    pulse.until_recorders(1);
+    let ear = Ear::open(&pulse);
+    let from = ear.position();
+    pulse.speak(&question);
+    manager.run(program, &["listen", "stop"]).expect_code(0);
+    manager.until(&tiro, "answered", |status| {
+        status.turns == 1 && status.state == "idle"
+    });
+    assert!(ear.begins(from).is_some(), "nothing is heard of the answer");
+    let answer = folder.join("answer.wav");
+    ear.write(from, &answer);
+    let folder = manager.at("home/.local/state/tiro/trace");
+    let trace = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let trace = fs::read_to_string(trace).unwrap();
+    let report: serde_json::Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
+    assert_eq!(report["calls"][0]["name"], "clock.now", "{report}");
+    let heard = manager.run(program, &["transcribe", answer.to_str().unwrap()]);
+    heard.expect_code(0);
+    let reply = report["reply"].as_str().unwrap();
+    let share = share_of_words(reply, &heard.out);
+    println!(
+        "said {reply:?}, heard {:?}: {share:.2} of its words",
+        heard.out.trim()
+    );
+    assert!(share >= 0.3, "{reply:?} was heard as {:?}", heard.out);
+    assert_eq!(manager.pid(), pid, "nothing of it ended the daemon");
 }

@@ -1,6 +1,7 @@
 //! Sound that a test plays into the microphone: recordings of people, and a synthetic voice for what nobody recorded.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicUsize, Ordering},
@@ -70,6 +71,16 @@ pub fn recordings(folder: &Path) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
+}
+
+/// How much of what was said was heard again: the share of its words of more than two letters, 0 to 1.
+pub fn share_of_words(said: &str, heard: &str) -> f32 {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        words.filter(|w| w.len() > 2).map(str::to_lowercase).collect()
+    };
+    let (said, heard) = (words(said), words(heard));
+    said.intersection(&heard).count() as f32 / said.len().max(1) as f32
 }
 
 fn synthetic(folder: &Path, text: &str) -> PathBuf {

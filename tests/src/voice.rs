@@ -2,7 +2,6 @@
 //! acts, and what it says is heard on the virtual speaker and recognised again.
 
 use std::{
-    collections::BTreeSet,
     io::{BufRead as _, BufReader},
     path::PathBuf,
     process::{Child, Stdio},
@@ -26,7 +25,7 @@ use crate::{
     speaking::ear::{Ear, RATE},
     spoken::{
         Sound::{self, Music, Noise, Pause, Phrase, Request, Say},
-        recordings, sounds,
+        recordings, share_of_words, sounds,
     },
 };
 
@@ -182,13 +181,8 @@ impl<'a> Scene<'a> {
     fn is_heard(&self, came: &Came) {
         let ran = self.tiro.run(["transcribe", came.spoken.to_str().unwrap()]);
         ran.expect_code(0);
-        let words = |text: &str| -> BTreeSet<String> {
-            let words = text.split(|c: char| !c.is_alphanumeric());
-            words.filter(|w| w.len() > 2).map(str::to_lowercase).collect()
-        };
         let reply = came.report["reply"].as_str().unwrap();
-        let (said, heard) = (words(reply), words(&ran.out));
-        let share = said.intersection(&heard).count() as f32 / said.len().max(1) as f32;
+        let share = share_of_words(reply, &ran.out);
         println!(
             "said {reply:?}, heard {:?}: {share:.2} of its words",
             ran.out.trim()

@@ -217,6 +217,7 @@ fn ways() -> (Vec<Way>, Option<cpal::Error>) {
         Err(error) => unreached = Some(error),
     };
     if cpal::available_hosts().contains(&HostId::PulseAudio) {
+        super::cookie::ensure();
         add(Way::known().map_or_else(|| Way::to(HostId::PulseAudio), Ok));
     }
     // Without a card and without a server somewhere else ALSA only complains on stderr.
