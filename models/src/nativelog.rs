@@ -1,5 +1,6 @@
 //! Logs inside an engine. Native libraries write to standard error through `tracing`; their last error is kept,
-//! because it says why a load failed while their return value does not.
+//! because it says why a load failed while their return value does not. So is the GPU that whisper.cpp took, since
+//! nothing but its log says which, or that there was none.
 
 use std::{
     fmt::Debug,
@@ -16,7 +17,10 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use crate::machine;
+
 static LAST_ERROR: Mutex<Option<String>> = Mutex::new(None);
+static GPU: Mutex<Option<String>> = Mutex::new(None);
 
 /// Starts logging. `TIRO_ENGINE_LOG` takes the usual directives ("debug", "warn,llama-cpp-2=debug").
 pub fn install() {
@@ -27,12 +31,7 @@ pub fn install() {
         .without_time()
         .with_filter(filter);
     // A second start can only come from a test; the first one stays.
-    drop(
-        tracing_subscriber::registry()
-            .with(KeepError)
-            .with(stderr)
-            .try_init(),
-    );
+    drop(tracing_subscriber::registry().with(Keep).with(stderr).try_init());
 }
 
 /// The last error that a native library logged since this was asked before.
@@ -40,13 +39,24 @@ pub fn take_last_error() -> Option<String> {
     LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-struct KeepError;
+/// The GPU that whisper.cpp took since this was asked before, by ggml's name for it ("Vulkan0").
+pub fn take_gpu() -> Option<String> {
+    GPU.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
 
-impl<S: Subscriber> Layer<S> for KeepError {
+struct Keep;
+
+impl<S: Subscriber> Layer<S> for Keep {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if *event.metadata().level() == Level::ERROR {
-            let mut message = Message(String::new());
-            event.record(&mut message);
+        let level = *event.metadata().level();
+        if !matches!(level, Level::ERROR | Level::INFO) {
+            return;
+        }
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        let mut gpu = GPU.lock().unwrap_or_else(PoisonError::into_inner);
+        *gpu = machine::gpu_after(gpu.take(), &message.0);
+        if level == Level::ERROR {
             // "llama_model_load: error loading model: ..." starts with the name of a C function.
             let text = message.0.trim().trim_matches('"');
             let text = text.split_once(": ").map_or(text, |(_, rest)| rest);

@@ -98,7 +98,7 @@ impl Recogniser {
         // Flash attention in whisper.cpp reads its padding to 256 positions, which holds the clip before this one
         // once windows differ in length.
         params.use_gpu(load.gpu).flash_attn(false);
-        drop(nativelog::take_last_error());
+        drop((nativelog::take_last_error(), nativelog::take_gpu()));
         let loaded = WhisperContext::new_with_params(path, params)
             .and_then(|context| Ok((context.create_state()?, context.token_eot())));
         let (state, special) = loaded.map_err(|e| {
@@ -112,7 +112,7 @@ impl Recogniser {
             name: header.name,
             multilingual: header.multilingual,
             bytes: header.bytes,
-            device: device(load.gpu, threads),
+            device: device(nativelog::take_gpu(), threads),
             sandbox: sandbox.to_owned(),
             binding: BINDING.into(),
         };
@@ -375,15 +375,11 @@ fn millis(since: Instant) -> f32 {
     since.elapsed().as_secs_f32() * 1000.0
 }
 
-/// What whisper.cpp says of itself: "... | CPU : SSE3 = 1 | AVX2 = 1 | OPENMP = 1 | ...".
-fn device(gpu: bool, threads: u32) -> String {
-    let built = [
-        ("Metal", cfg!(feature = "metal")),
-        ("CUDA", cfg!(feature = "cuda")),
-        ("Vulkan", cfg!(feature = "vulkan")),
-    ];
+/// What the model runs on: the GPU that whisper.cpp took, else the processor and what whisper.cpp says of it,
+/// "... | CPU : SSE3 = 1 | AVX2 = 1 | OPENMP = 1 | ...".
+fn device(gpu: Option<String>, threads: u32) -> String {
     let plural = if threads == 1 { "" } else { "s" };
-    if let Some((name, _)) = built.iter().find(|(_, built)| gpu && *built) {
+    if let Some(name) = gpu {
         return format!("{name}, {threads} thread{plural}");
     }
     let system = whisper_rs::print_system_info();
