@@ -498,9 +498,8 @@ impl Room {
             };
         }
         let text = match error {
-            EngineError::Crashed { .. } | EngineError::Protocol(_) | EngineError::Refused(_) => {
-                words::engine_crashed()
-            }
+            EngineError::Crashed { .. } | EngineError::Protocol(_) => words::engine_crashed(),
+            EngineError::Refused(why) => words::refused(why),
             EngineError::TimedOut(_) => words::timed_out("answer that"),
             EngineError::TooLong(_) => words::too_long(),
             EngineError::Cancelled => words::cancelled(),

@@ -154,6 +154,11 @@ pub fn engine_missing(why: &str) -> String {
     format!("Sorry, I can't do that right now: {why}.")
 }
 
+/// An engine is well and would not do what it was asked; `why` is its own sentence.
+pub fn refused(why: &str) -> String {
+    format!("Sorry, that did not work. {why}")
+}
+
 /// A tool failed for a reason that nobody in the conversation can mend.
 pub fn broken(what: &str) -> String {
     format!("Sorry, I couldn't {what}.")
