@@ -631,20 +631,44 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Runs one line of the plan. Apt on a fresh machine has no package lists, or old ones: they are fetched once and it is tried again.
+/// Runs one line of the plan. A fresh machine has no package lists, or old ones: they are fetched once and it is tried again.
 fn install(line: &[String]) -> Result<()> {
     let first = run(&mut command(line));
-    let Some(apt) = line.iter().position(|word| word == "apt-get") else {
+    let Some(refresh) = refresh(line, lists_are_there()) else {
         return first;
     };
     if first.is_err() {
         eprintln!("That did not work with the package lists that are here, so I fetch new ones.");
-        let mut update = line[..=apt].to_vec();
-        update.push("update".into());
-        run(&mut command(&update))?;
+        run(&mut command(&refresh))?;
         return run(&mut command(line));
     }
     Ok(())
+}
+
+/// What fetches the lists of the package manager of this line, where that is safe. Arch supports no new lists without
+/// an upgrade of everything, which is not ours to begin; where there are no lists yet, nothing can be older than they are.
+fn refresh(line: &[String], pacman_has_lists: bool) -> Option<Vec<String>> {
+    let at = line
+        .iter()
+        .position(|word| word == "apt-get" || word == "pacman")?;
+    let update = match line[at].as_str() {
+        "apt-get" => "update",
+        _ if pacman_has_lists => return None,
+        _ => "-Sy",
+    };
+    let mut refresh = line[..=at].to_vec();
+    refresh.push(update.into());
+    Some(refresh)
+}
+
+/// Whether pacman ever fetched its lists here.
+fn lists_are_there() -> bool {
+    let lists = fs::read_dir("/var/lib/pacman/sync");
+    lists.is_ok_and(|lists| {
+        lists
+            .flatten()
+            .any(|list| list.path().extension().is_some_and(|kind| kind == "db"))
+    })
 }
 
 fn command(line: &[String]) -> Command {

@@ -51,6 +51,21 @@ fn one_line_for_the_package_manager_then_cargo() {
 }
 
 #[test]
+fn package_lists_are_fetched_where_that_is_safe() {
+    let check = |line: &str, lists: bool, expect: Option<&str>| {
+        let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let refresh = refresh(&line, lists).map(|line| line.join(" "));
+        assert_eq!(refresh.as_deref(), expect, "{line:?}");
+    };
+    check("sudo apt-get install -y cmake", true, Some("sudo apt-get update"));
+    check("pacman -S --noconfirm clang", false, Some("pacman -Sy"));
+    check("sudo pacman -S --noconfirm clang", false, Some("sudo pacman -Sy"));
+    check("pacman -S --noconfirm clang", true, None);
+    check("dnf install -y clang", true, None);
+    check("cargo install --locked cargo-nextest", true, None);
+}
+
+#[test]
 fn python_packages_go_into_an_environment_of_their_own() {
     let folder = place::python().unwrap().display().to_string();
     let lines = [
