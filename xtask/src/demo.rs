@@ -18,8 +18,8 @@ use crate::{
     test, voice,
 };
 
-/// Asked first: its words can be nothing else, so no model is asked.
-const FIRST: &str = "What do I have on my calendar tomorrow?";
+/// Asked first: its tool is in the prompt, and the model chooses it and fills in what was asked.
+const FIRST: &str = "When is my dentist appointment tomorrow?";
 /// Asked second and third: its tool is not in the prompt and has to be discovered; then the same again on a cached prefix.
 const DEFERRED: &str = "Please add milk and bread to the shopping list.";
 
@@ -52,7 +52,7 @@ pub fn demo(options: &[&str]) -> Result<()> {
         run(&mut tiro.command(&["world", "tests/worlds/demo.json"]))
     })?;
     let mut own = false;
-    steps.step("first question: understood without the model", || {
+    steps.step("a question, through the whole path", || {
         fs::create_dir_all(&questions).with_context(|| format!("making {}", questions.display()))?;
         own = voice::recorded(&first)?;
         if !own {
@@ -60,7 +60,7 @@ pub fn demo(options: &[&str]) -> Result<()> {
         }
         tiro.ask(&first, own)
     })?;
-    steps.step("a request to the model, whose tool has to be discovered", || {
+    steps.step("a request whose tool has to be discovered", || {
         voice::synthetic(DEFERRED, &deferred)?;
         tiro.ask(&deferred, false)
     })?;
