@@ -265,21 +265,27 @@ impl Keeper {
                 }
             }
             Err(why) => {
-                #[cfg(target_os = "macos")]
-                let (no_portal, why) = match self.on_mac().await {
+                let why_not = match self.on_mac().await {
                     Ok(()) => return false,
-                    Err(why) => (String::new(), why),
+                    Err(Some(no_mac)) => vec![no_mac],
+                    Err(None) => vec![no_portal, why],
                 };
-                self.reached(Reach::none(&[no_portal, why])).await;
+                self.reached(Reach::none(&why_not)).await;
                 let _ = tokio::time::timeout(again, another).await;
             }
         }
         false
     }
 
+    /// Elsewhere there is no such key.
+    #[cfg(not(target_os = "macos"))]
+    async fn on_mac(&mut self) -> Result<(), Option<String>> {
+        Err(None)
+    }
+
     /// Takes the key from macOS, and has it until that is over.
     #[cfg(target_os = "macos")]
-    async fn on_mac(&mut self) -> Result<(), String> {
+    async fn on_mac(&mut self) -> Result<(), Option<String>> {
         let program =
             std::env::current_exe().map_err(|error| format!("Tiro does not find itself ({error})."))?;
         let mut carbon = mac::Carbon::of(&program, &self.settings.key).await?;
