@@ -268,6 +268,35 @@ impl Tiro1 {
             .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
     }
 
+    /// What the engines run on as JSON, in the shape of `status::Loaded`; they are loaded for it. On the socket only.
+    async fn engines(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        self.caller(&header, connection)
+            .await?
+            .for_the_person("Engines")?;
+        let (tell, told) = oneshot::channel();
+        self.send(Event::Engines(tell)).await?;
+        told.await
+            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+    }
+
+    /// The tools as JSON, in the shape of `tiro tools --json`; on the socket only, because the model is loaded to count.
+    async fn tools(
+        &self,
+        eager: bool,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<String> {
+        self.caller(&header, connection).await?.for_the_person("Tools")?;
+        let (tell, told) = oneshot::channel();
+        self.send(Event::Tools { eager, tell }).await?;
+        let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
+        told.await.map_err(stopping)?.map_err(fdo::Error::Failed)
+    }
+
     /// Version of this interface.
     #[zbus(property(emits_changed_signal = "const"))]
     async fn version(&self) -> u32 {

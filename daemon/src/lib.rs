@@ -17,6 +17,7 @@ pub mod shelf;
 pub mod run;
 pub mod speak;
 pub mod status;
+pub mod listing;
 pub mod ring;
 pub mod secret;
 pub mod dav;

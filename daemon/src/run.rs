@@ -1,6 +1,7 @@
 //! The daemon's loop: one closed `enum Event`, one owner of the state. Barge-in is dropping the turn's future.
 
 mod desktop_front;
+mod enquiries;
 mod front;
 mod listening;
 mod look;
@@ -31,7 +32,6 @@ pub use mute::is_muted;
 use notices::Notices;
 pub use notices::Source;
 use one_turn::{one_turn, panicked, pump};
-use prompts::words;
 pub use speaking::Saying;
 use tokio::{
     sync::{Mutex, mpsc, oneshot, watch},
@@ -42,7 +42,7 @@ pub use waking::Settings as WakeSettings;
 use waking::{HandsFree, Waking, Woken};
 
 use crate::{
-    act::{Writing, finish_writes},
+    act::finish_writes,
     agent::Ending,
     bus, hotkey,
     listen::{Speech, hearing::Heard},
@@ -52,7 +52,7 @@ use crate::{
     room::{Parts, Room},
     shelf,
     speak::{Trouble, duck::Ducking},
-    status::{Engines, Status},
+    status::Engines,
 };
 
 /// Everything that can wake the daemon.
@@ -158,6 +158,15 @@ pub enum Event {
     Undo(oneshot::Sender<Result<String, String>>),
     /// A client wants to know how the daemon is.
     Status(oneshot::Sender<String>),
+    /// A client wants to know what the engines run on, for which they are loaded.
+    Engines(oneshot::Sender<String>),
+    /// A client wants the list of tools with what they cost in tokens.
+    Tools {
+        /// Whether every tool counts as standing in the prompt.
+        eager: bool,
+        /// Told the list as JSON, or why there is none.
+        tell: oneshot::Sender<Result<String, String>>,
+    },
     /// The model is loaded and its prefix is in the KV cache.
     Ready(Prepared),
     /// The conversation up to this turn is in the KV cache.
@@ -428,6 +437,8 @@ impl Daemon {
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
                 Event::Status(tell) => drop(tell.send(self.status())),
+                Event::Engines(tell) => self.engines(tell),
+                Event::Tools { eager, tell } => self.tools(eager, tell),
                 Event::Ready(prepared) => {
                     self.prefix = Some(prepared);
                     self.warm = Some((0, self.engines.llm.stats().life()));
@@ -675,13 +686,6 @@ impl Daemon {
         }
     }
 
-    fn question(&self) -> String {
-        let questions = lock(&self.questions);
-        let open = questions.open();
-        let open = open.map(|(id, question)| serde_json::json!({"id": id, "question": question}));
-        open.unwrap_or_default().to_string()
-    }
-
     /// The desktop, for turns that nobody watches.
     fn desktop(&mut self) -> DesktopFront {
         let (parts, questions) = (&self.parts, &self.questions);
@@ -694,16 +698,6 @@ impl Daemon {
             )
         };
         self.desktop.get_or_insert_with(start).clone()
-    }
-
-    /// The journal has its own turn, so this need not wait for the room.
-    fn undo(&self, tell: oneshot::Sender<Result<String, String>>) {
-        let journal = self.parts.journal.clone();
-        tokio::task::spawn_blocking(move || {
-            let _writing = Writing::begin();
-            let undone = journal.undo(None).map_err(|e| e.to_string());
-            let _ = tell.send(undone.map(|step| words::undone(&step.say.unwrap_or(step.tool))));
-        });
     }
 
     /// The next turn forgets the conversation first: it has the room, for which the loop must not wait.
@@ -765,33 +759,5 @@ impl Daemon {
                 }
             }
         });
-    }
-
-    fn status(&mut self) -> String {
-        let mut info = None;
-        if let Ok(room) = self.room.try_lock() {
-            info = room.info().cloned();
-            self.loaded = room.loaded();
-        }
-        if *lock(&self.forget) == Some(Forget::All) {
-            self.loaded.clear();
-        }
-        let status = Status {
-            state: self.shown().name().to_owned(),
-            pid: std::process::id(),
-            uptime_s: self.since.elapsed().as_secs(),
-            waiting: self.waiting.len(),
-            turns: self.turns,
-            tokens: self.tokens,
-            savings: self.savings,
-            loaded: self.loaded.clone(),
-            prefix: self.prefix,
-            problems: self.notices.all(),
-            muted: self.mute.is(),
-            hotkey: self.hotkey.clone(),
-            warm: self.running.is_none() && self.warm == Some((self.begun, self.engines.llm.stats().life())),
-            ..Status::of(&self.engines, info.as_ref())
-        };
-        serde_json::to_string(&status).unwrap_or_default()
     }
 }

@@ -1,10 +1,11 @@
 //! How the daemon is: the shape of `tiro status --json`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use models::{
+    EngineError,
     llm::{EngineStats, Llm, ModelInfo, Prepared},
-    stt::Stt,
+    stt::{Stt, SttInfo},
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,63 @@ pub struct Engines {
     pub llm: Arc<dyn Llm>,
     /// Hears.
     pub stt: Arc<dyn Stt>,
+}
+
+/// Longest time for an engine to start, load and say what it runs on.
+pub const ENGINE_TIME: Duration = Duration::from_secs(60);
+
+/// An engine that was asked what it runs on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Examined<I> {
+    /// What it says, or why it does not.
+    pub info: Result<I, EngineError>,
+    /// Its resident memory once it is loaded, bytes.
+    pub rss: u64,
+}
+
+/// Both engines, loaded: the shape of `Engines` on the bus.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Decides.
+    pub llm: Examined<ModelInfo>,
+    /// Hears.
+    pub stt: Examined<SttInfo>,
+}
+
+impl<I> Examined<I> {
+    /// Loads an engine, within [`ENGINE_TIME`].
+    pub async fn of(
+        info: impl Future<Output = Result<I, EngineError>>,
+        stats: impl FnOnce() -> EngineStats,
+    ) -> Examined<I> {
+        let info = tokio::time::timeout(ENGINE_TIME, info).await;
+        Examined {
+            info: info
+                .unwrap_or(Err(EngineError::TimedOut(ENGINE_TIME)))
+                .map_err(told),
+            rss: stats().rss,
+        }
+    }
+}
+
+impl Loaded {
+    /// Loads both.
+    pub async fn of(engines: &Engines) -> Loaded {
+        let Engines { llm, stt } = engines;
+        let (llm, stt) = tokio::join!(
+            Examined::of(llm.info(), || llm.stats()),
+            Examined::of(stt.info(), || stt.stats()),
+        );
+        Loaded { llm, stt }
+    }
+}
+
+/// What is said of a server never crosses a socket as such, but its words may.
+fn told(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Server(why) | EngineError::TooLong(why) => EngineError::Refused(why),
+        other => other,
+    }
 }
 
 /// How the daemon is.

@@ -28,6 +28,7 @@ mod llama_server;
 mod wyoming;
 mod dialogs;
 mod real;
+mod verbs;
 mod tokens;
 mod ringing;
 mod sound;

@@ -17,6 +17,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// `tiro` with a home of its own.
 pub struct Tiro {
     home: tempfile::TempDir,
+    /// Where its home is instead.
+    elsewhere: Option<PathBuf>,
     program: PathBuf,
     models: PathBuf,
 }
@@ -60,6 +62,7 @@ impl Tiro {
         let program = std::path::absolute(&needed[0]).unwrap();
         Some(Tiro {
             home: tempfile::tempdir().unwrap(),
+            elsewhere: None,
             program,
             models,
         })
@@ -73,9 +76,17 @@ impl Tiro {
         Some(tiro)
     }
 
+    /// The same at home in another folder.
+    pub fn at_home_in(self, folder: &Path) -> Tiro {
+        Tiro {
+            elsewhere: Some(folder.to_owned()),
+            ..self
+        }
+    }
+
     /// The home.
     pub fn home(&self) -> &Path {
-        self.home.path()
+        self.elsewhere.as_deref().unwrap_or(self.home.path())
     }
 
     /// The program itself.
@@ -93,13 +104,13 @@ impl Tiro {
         let mut command = Command::new(&self.program);
         command
             .args(args)
-            .env("TIRO_HOME", self.home.path())
+            .env("TIRO_HOME", self.home())
             .env("TIRO_MODELS", &self.models);
         command
             .env("TIRO_ENGINES", self.program.parent().unwrap())
             .env_remove("TIRO_LOG");
         command
-            .current_dir(self.home.path())
+            .current_dir(self.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -79,7 +79,7 @@ async fn the_bus_has_the_interface_of_the_socket_and_says_what_it_is() {
         .path(bus::PATH);
     let xml = object.build().await.unwrap().introspect().await.unwrap();
     for part in [
-        "Ask", "Listen", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status",
+        "Ask", "Listen", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status", "Engines", "Tools",
     ] {
         assert!(xml.contains(&format!("<method name=\"{part}\"")), "{part}: {xml}");
     }

@@ -4,6 +4,7 @@
 //! Nothing is changed and nothing is created: a doctor that mends hides what was wrong.
 
 mod accounts;
+mod engines;
 mod hotkey;
 mod icon;
 mod microphone;
@@ -15,7 +16,7 @@ mod speech_server;
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
 
 use models::{
-    EngineError, machine,
+    machine,
     registry::{Model, Registry, State},
 };
 use tools::system::{
@@ -35,8 +36,6 @@ use crate::{
 };
 use report::{Report, Section};
 
-/// Longest time for an engine to start, load and say what it runs on.
-const ENGINE_TIME: Duration = Duration::from_secs(60);
 /// Longest time for anything on a bus.
 const BUS_TIME: Duration = Duration::from_secs(3);
 /// Free space below which a download or a write is likely to fail.
@@ -85,7 +84,7 @@ async fn examine(paths: Paths) -> Report {
         accounts::accounts(&app).await,
         weights,
         memory(&app.config),
-        engines(&app).await,
+        engines::engines(&app).await,
         daemon(&app).await,
         microphone::microphone(&app.config).await,
         speech::speech(&app.config).await,
@@ -415,80 +414,6 @@ fn memory(config: &Config) -> Section {
     }
     section.info("cores", format!("{} to compute with.", machine::cores()));
     section
-}
-
-/// Starts both engines: only a model that is loaded can say what it runs on.
-async fn engines(app: &App) -> Section {
-    let mut section = Section::new("engines");
-    match app.llm() {
-        _ if far::is_chosen(&app.config) => model_server::examine(&mut section, &app.config).await,
-        Ok(llm) => {
-            let info = tokio::time::timeout(ENGINE_TIME, llm.info()).await;
-            let rss = llm.stats().rss;
-            engine(&mut section, ["llm", "llm sandbox"], info, |i| {
-                let what = format!(
-                    "{} ({}, window of {} tokens) on {}",
-                    i.name, i.architecture, i.context, i.device
-                );
-                (format!("{what}; {} resident.", mib(rss)), i.sandbox)
-            });
-        }
-        Err(error) => section.fail("llm", format!("{error:#}"), "See models above."),
-    }
-    match app.stt() {
-        _ if app.config.stt.backend == SttBackend::Wyoming => {
-            speech_server::examine(&mut section, &app.config).await;
-        }
-        Ok(stt) => {
-            let info = tokio::time::timeout(ENGINE_TIME, stt.info()).await;
-            let rss = stt.stats().rss;
-            engine(&mut section, ["stt", "stt sandbox"], info, |i| {
-                (
-                    format!("whisper {} on {}; {} resident.", i.name, i.device, mib(rss)),
-                    i.sandbox,
-                )
-            });
-        }
-        Err(error) => section.fail("stt", format!("{error:#}"), "See models above."),
-    }
-    section
-}
-
-fn engine<I>(
-    section: &mut Section,
-    [name, confined]: [&'static str; 2],
-    info: Result<Result<I, EngineError>, tokio::time::error::Elapsed>,
-    words: impl FnOnce(I) -> (String, String),
-) {
-    match info {
-        Ok(Ok(info)) => {
-            let (says, sandbox) = words(info);
-            section.ok(name, says);
-            match sandbox.starts_with("none") {
-                true => section.warn(
-                    confined,
-                    format!("tiro-{name} runs without one ({sandbox})."),
-                    "A kernel with Landlock (Linux 5.13 or later) confines it.",
-                ),
-                false => section.ok(confined, format!("tiro-{name} is confined: {sandbox}.")),
-            }
-        }
-        Ok(Err(error)) => {
-            let todo = match &error {
-                EngineError::NoEngine { .. } => "Build the engines with `cargo xtask setup`.",
-                EngineError::NoModel { .. } => "Run `tiro models pull`.",
-                EngineError::BadModel { .. } => "Run `tiro models verify`, or choose another model.",
-                EngineError::TooLittleMemory { .. } => "Choose a smaller model, or a smaller llm.context.",
-                _ => "Run it again with -vv to see the engine's own words.",
-            };
-            section.fail(name, format!("{error}."), todo);
-        }
-        Err(_) => section.fail(
-            name,
-            format!("tiro-{name} did not start within {} s.", ENGINE_TIME.as_secs()),
-            "Close other programs, or choose a smaller model.",
-        ),
-    }
 }
 
 /// Whether what rings can be heard.

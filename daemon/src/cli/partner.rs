@@ -197,7 +197,7 @@ pub async fn tell(proxy: &Tiro1Proxy<'_>, id: u64, answer: Confirmation) -> zbus
 }
 
 /// The daemon's own sentence without the D-Bus name in front.
-fn plain(error: zbus::fdo::Error) -> anyhow::Error {
+pub(super) fn plain(error: zbus::fdo::Error) -> anyhow::Error {
     match error {
         zbus::fdo::Error::Failed(text)
         | zbus::fdo::Error::InvalidArgs(text)

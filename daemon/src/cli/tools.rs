@@ -2,20 +2,20 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use serde_json::json;
 use tools::discover::Index;
 
-use super::{app::App, say};
+use super::{app::App, partner, say};
 use crate::{
-    agent::{Settings, toolbox::Loading},
-    room::joined,
+    bus::{self, Tiro1Proxy},
+    listing,
 };
 
-/// Lists the tools. `--json` counts tokens, which loads the model; the plain list does not.
+/// Lists the tools. `--json` counts tokens, which needs the model: that of the daemon where one runs, because a second one beside it
+/// would take its memory twice. The plain list needs none.
 pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode> {
     if !json {
         let mut domain = "";
-        for entry in sorted() {
+        for entry in listing::sorted() {
             if entry.domain() != domain {
                 domain = entry.domain();
                 say(domain)?;
@@ -25,61 +25,17 @@ pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode>
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let (llm, parts) = (app.llm()?, app.parts());
-    let info = llm.info().await?;
-    let index = Arc::new(Index::of(parts.tools));
-    let mut rows = Vec::new();
-    let mut asked = Vec::new();
-    for entry in sorted() {
-        let card = prompts::Card {
-            name: entry.name.to_owned(),
-            summary: entry.summary.to_owned(),
-            parameters: entry.parameters(),
-            confirm: entry.confirm,
-            calls: Vec::new(),
-        };
-        let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
-        asked.push(joined(dialect.found(&[card])));
-        rows.push(json!({
-            "name": entry.name, "domain": entry.domain(), "summary": entry.summary, "policy": entry.load,
-            "effect": entry.effect, "parameters": entry.parameters(), "examples": entry.examples,
-        }));
-    }
-    let counts = llm.count(&asked).await?;
-    for (row, tokens) in rows.iter_mut().zip(counts) {
-        row["tokens"] = tokens.into();
-    }
-    let prefix = async |lazy: bool, catalog: bool| -> anyhow::Result<u32> {
-        let settings = Settings {
-            loading: Loading {
-                lazy,
-                ..parts.settings.loading.clone()
-            },
-            ..parts.settings.clone()
-        };
-        let agent = crate::room::Parts {
-            settings,
-            ..parts.clone()
+    let list = match bus::client(&app.paths.socket()?).await? {
+        Some(connection) => {
+            let proxy = Tiro1Proxy::new(&connection).await?;
+            proxy.tools(eager).await.map_err(partner::plain)?
         }
-        .agent(&info, &index);
-        let text = joined(if catalog {
-            agent.prefix()
-        } else {
-            agent.core_prefix()
-        });
-        Ok(llm.count(&[text]).await?.iter().sum())
+        None => {
+            let (llm, parts) = (app.llm()?, app.parts());
+            let index = Arc::new(Index::of(parts.tools));
+            listing::tools(&*llm, &parts, &index, eager).await?.to_string()
+        }
     };
-    // The prompt's persona and frame cost the same in every layout, so the layouts are counted whole.
-    let core = prefix(!eager, false).await?;
-    let whole = prefix(!eager, true).await?;
-    let all = prefix(false, true).await?;
-    let totals = json!({"core": core, "catalog": whole - core.min(whole), "eager": all});
-    say(&serde_json::to_string(&json!({"tools": rows, "totals": totals}))?)?;
+    say(&list)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn sorted() -> Vec<&'static tools::Entry> {
-    let mut all: Vec<_> = tools::ALL.iter().collect();
-    all.sort_by_key(|e| e.name);
-    all
 }
