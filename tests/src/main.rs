@@ -29,6 +29,7 @@ mod wyoming;
 mod dialogs;
 mod real;
 mod verbs;
+mod full_disk;
 mod tokens;
 mod ringing;
 mod sound;

@@ -46,7 +46,7 @@ pub enum JournalError {
     Store(#[from] StoreError),
     /// The database.
     #[error("the undo journal: {0}")]
-    Table(#[from] rusqlite::Error),
+    Table(rusqlite::Error),
     /// A setting of the desktop cannot be read or set.
     #[error(transparent)]
     Setting(#[from] ToolError),
@@ -112,9 +112,6 @@ impl JournalError {
         match self {
             JournalError::Store(error) => error.tool(what),
             JournalError::Setting(error) => error,
-            JournalError::Table(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
-                StoreError::Full(PathBuf::from("journal.db")).tool(what)
-            }
             JournalError::Table(error) => ToolError::broken(what, error),
             JournalError::Nothing
             | JournalError::Since { .. }
@@ -123,6 +120,24 @@ impl JournalError {
         }
     }
 }
+
+/// A full disk is said as one, whichever part of the database came to feel it.
+impl From<rusqlite::Error> for JournalError {
+    fn from(error: rusqlite::Error) -> JournalError {
+        match &error {
+            rusqlite::Error::SqliteFailure(code, _)
+                if code.code == ErrorCode::DiskFull || code.extended_code == SHMSIZE =>
+            {
+                JournalError::Store(StoreError::Full(PathBuf::from("journal.db")))
+            }
+            _ => JournalError::Table(error),
+        }
+    }
+}
+
+/// The memory that the users of a database share is a file beside it, and could not be made as long as it has to be: before the first
+/// byte is written, this is how SQLite meets a full disk (`SQLITE_IOERR_SHMSIZE`).
+const SHMSIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// What the journal keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
