@@ -78,6 +78,33 @@ async fn real_files_that_are_no_models_are_named() {
     ));
 }
 
+/// A whole and sound file of a kind that this llama.cpp has never heard of.
+#[tokio::test]
+async fn real_a_model_of_an_unknown_architecture_is_named() {
+    let Some(config) = llm(TINY) else { return };
+    let mut bytes = std::fs::read(&config.model).unwrap();
+    let key = b"general.architecture";
+    let value = bytes.windows(key.len()).position(|w| w == key).unwrap() + key.len() + 4 + 8;
+    assert_eq!(&bytes[value..value + 5], b"llama");
+    bytes[value..value + 5].copy_from_slice(b"zzyzx");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("new.gguf");
+    std::fs::write(&file, bytes).unwrap();
+    let engine = LlmEngine::new(LlmConfig {
+        model: file.clone(),
+        limits: patient(),
+        ..config
+    });
+    let error = engine.info().await.unwrap_err();
+    assert!(
+        matches!(&error, EngineError::BadModel { path, reason } if *path == file
+            && reason.contains("architecture") && reason.contains("zzyzx")),
+        "{error}"
+    );
+    // What is wrong is the file, so the engine is not counted as one that crashes.
+    assert_eq!(engine.stats().restarts, 0);
+}
+
 /// A header without tensors that claims a cache of a petabyte.
 fn giant() -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
@@ -215,6 +242,67 @@ async fn real_a_killed_engine_is_one_error_and_then_works() {
         .unwrap();
     assert!(next.text.contains("Rome") && next.end == End::Turn, "{next:?}");
     assert_eq!(engine.stats().restarts, 2);
+}
+
+/// The first restart is at once, because a person who asks again must not wait for a chance event; an engine that dies again
+/// and again is given more and more time.
+#[tokio::test]
+async fn real_an_engine_that_keeps_dying_is_started_after_longer_and_longer_pauses() {
+    let Some(mut config) = llm(TINY) else { return };
+    config.limits = patient();
+    let engine = LlmEngine::new(config);
+    let mut pauses = Vec::new();
+    for _ in 0..5 {
+        let asked = Instant::now();
+        let mut began = None;
+        let mut on_text = |_: &str| {
+            if began.is_none() {
+                began = Some(asked.elapsed());
+                signal(&engine, rustix::process::Signal::KILL);
+            }
+        };
+        let story = engine.generate(ask(question("Tell me a long story."), 500), &mut on_text);
+        let error = story.await.unwrap_err();
+        assert!(matches!(error, EngineError::Crashed { .. }), "{error}");
+        pauses.push(began.unwrap());
+    }
+    eprintln!("until the first word: {pauses:?}");
+    // The first start and the first restart have no pause before them.
+    let (free, least) = (pauses[1], [250, 500, 1000].map(Duration::from_millis));
+    for (pause, least) in pauses[2..].iter().zip(least) {
+        assert!(*pause >= least, "{pauses:?}");
+    }
+    assert!(pauses[4] > free, "{pauses:?}");
+    assert_eq!(engine.stats().restarts, 5);
+    // A success forgives.
+    let well = engine.generate(ask(question("Hello."), 4), &mut |_| {}).await;
+    assert!(well.is_ok(), "{well:?}");
+    let asked = Instant::now();
+    signal(&engine, rustix::process::Signal::KILL);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    engine.info().await.unwrap();
+    assert!(
+        asked.elapsed() < pauses[4],
+        "{:?} after {pauses:?}",
+        asked.elapsed()
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn real_an_engine_inherits_what_it_needs_and_nothing_else() {
+    let Some(mut config) = llm(TINY) else { return };
+    config.limits = patient();
+    let engine = LlmEngine::new(config);
+    engine.info().await.unwrap();
+    let environ = std::fs::read(format!("/proc/{}/environ", engine.stats().pid.unwrap())).unwrap();
+    let environ = String::from_utf8_lossy(&environ).into_owned();
+    let set: Vec<&str> = environ.split_terminator('\0').collect();
+    // OpenMP threads that spin starve whatever else runs on a small machine (DESIGN section 8).
+    assert!(set.contains(&"OMP_WAIT_POLICY=PASSIVE"), "{set:?}");
+    // Cargo tells this test many things that an engine has no business with, as a login shell knows tokens.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(!set.iter().any(|v| v.starts_with("CARGO")), "{set:?}");
 }
 
 #[tokio::test]
