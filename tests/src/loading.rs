@@ -69,6 +69,28 @@ fn room(home: &Home, settings: Settings) -> (Room, Arc<ScriptedLlm>) {
 const WORDS: &str = "set a timer for ten minutes";
 const TOOL: &str = "timers.set";
 
+/// The prompt is rendered before every step and compared by its hash: the static prefix stays as it was, whatever is found meanwhile,
+/// so it is brought into the cache once.
+#[tokio::test]
+async fn a_prefix_that_did_not_change_costs_nothing() {
+    for placement in [Placement::Tail, Placement::System] {
+        let home = Home::seeded(NOW);
+        let settings = Settings {
+            placement,
+            act_score: 1.0,
+            ..Settings::default()
+        };
+        let (mut room, llm) = room(&home, settings);
+        say(&mut room, "tell me a story").await;
+        let prompts = llm.prompts().len();
+        for words in ["and another one", WORDS, "tell me a third"] {
+            say(&mut room, words).await;
+        }
+        assert!(llm.prompts().len() >= prompts + 3);
+        assert_eq!(llm.prefixes().len(), 1, "{placement:?}");
+    }
+}
+
 #[tokio::test]
 async fn with_storage_context_what_was_found_is_there_after_a_restart() {
     for placement in [Placement::Tail, Placement::System] {

@@ -83,6 +83,27 @@ async fn real_speech_becomes_text() {
     }
 }
 
+/// Words to expect are spelt as they were given; what was not said does not come of them.
+#[tokio::test]
+async fn real_words_to_expect_are_spelt_as_they_were_given() {
+    let (Some(engine), Some(samples), Some(other)) = (engine(WHISPER), clip(LONGER), clip(SHORT)) else {
+        return;
+    };
+    let plain = engine
+        .transcribe(hear(samples.clone()), &mut |_| {})
+        .await
+        .unwrap();
+    assert!(plain.text.starts_with("And Mr. John Dashwood had"), "{plain:?}");
+    let expecting = |samples| Transcribe {
+        prompt: Some("A letter of Jon Dashwoode.".into()),
+        ..hear(samples)
+    };
+    let biased = engine.transcribe(expecting(samples), &mut |_| {}).await.unwrap();
+    assert!(biased.text.starts_with("And Mr. Jon Dashwoode had"), "{biased:?}");
+    let unmoved = engine.transcribe(expecting(other), &mut |_| {}).await.unwrap();
+    assert_eq!(unmoved.text, "He might even have been made amiable himself.");
+}
+
 #[tokio::test]
 async fn real_clips_beyond_the_window_work() {
     let (Some(engine), Some(a), Some(b)) = (engine(WHISPER), clip(SHORT), clip(LONGER)) else {
