@@ -150,10 +150,8 @@ impl Tiro1 {
             tell,
         };
         self.send(Event::Push(Box::new(push))).await?;
-        let state = told.await;
-        state
-            .map(|state| state.name().to_owned())
-            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+        let state = told.await.map_err(|_| stopping())?;
+        Ok(state.name().to_owned())
     }
 
     /// Withdraws the caller's own requests, waiting or running; a caller on the socket without any stops the turn that is
@@ -226,10 +224,7 @@ impl Tiro1 {
         self.caller(&header, connection)
             .await?
             .for_the_person("Question")?;
-        let (tell, told) = oneshot::channel();
-        self.send(Event::Question(tell)).await?;
-        told.await
-            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+        self.told(Event::Question).await
     }
 
     /// Takes the last change back, and returns the sentence that says which it was; on the socket only.
@@ -239,10 +234,7 @@ impl Tiro1 {
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
         self.caller(&header, connection).await?.for_the_person("Undo")?;
-        let (tell, told) = oneshot::channel();
-        self.send(Event::Undo(tell)).await?;
-        let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
-        told.await.map_err(stopping)?.map_err(fdo::Error::Failed)
+        self.told(Event::Undo).await?.map_err(fdo::Error::Failed)
     }
 
     /// Forgets the conversation; on the socket only.
@@ -262,10 +254,7 @@ impl Tiro1 {
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
         self.caller(&header, connection).await?;
-        let (tell, told) = oneshot::channel();
-        self.send(Event::Status(tell)).await?;
-        told.await
-            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+        self.told(Event::Status).await
     }
 
     /// What the engines run on as JSON, in the shape of `status::Loaded`; they are loaded for it. On the socket only.
@@ -277,10 +266,7 @@ impl Tiro1 {
         self.caller(&header, connection)
             .await?
             .for_the_person("Engines")?;
-        let (tell, told) = oneshot::channel();
-        self.send(Event::Engines(tell)).await?;
-        told.await
-            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+        self.told(Event::Engines).await
     }
 
     /// The tools as JSON, in the shape of `tiro tools --json`; on the socket only, because the model is loaded to count.
@@ -291,10 +277,8 @@ impl Tiro1 {
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<String> {
         self.caller(&header, connection).await?.for_the_person("Tools")?;
-        let (tell, told) = oneshot::channel();
-        self.send(Event::Tools { eager, tell }).await?;
-        let stopping = |_| fdo::Error::Failed("the daemon is stopping".to_owned());
-        told.await.map_err(stopping)?.map_err(fdo::Error::Failed)
+        let listed = self.told(|tell| Event::Tools { eager, tell }).await?;
+        listed.map_err(fdo::Error::Failed)
     }
 
     /// Version of this interface.
@@ -343,10 +327,14 @@ impl Tiro1 {
     }
 
     async fn send(&self, event: Event) -> fdo::Result<()> {
-        self.events
-            .send(event)
-            .await
-            .map_err(|_| fdo::Error::Failed("the daemon is stopping".to_owned()))
+        self.events.send(event).await.map_err(|_| stopping())
+    }
+
+    /// Sends the event that asks for something, and waits until it is told.
+    async fn told<T>(&self, event: impl FnOnce(oneshot::Sender<T>) -> Event) -> fdo::Result<T> {
+        let (tell, told) = oneshot::channel();
+        self.send(event(tell)).await?;
+        told.await.map_err(|_| stopping())
     }
 
     fn asking(
@@ -392,6 +380,10 @@ impl Tiro1 {
         }
         Ok((asking, answer))
     }
+}
+
+fn stopping() -> fdo::Error {
+    fdo::Error::Failed("the daemon is stopping".to_owned())
 }
 
 impl Client {
