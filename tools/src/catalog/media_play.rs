@@ -1,5 +1,6 @@
 //! `media.play`: lets music go on, or starts what was asked for.
 
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -112,13 +113,14 @@ impl Tool for This {
             {
                 return go_on(players, player, ctx).await;
             }
-            let player = players.choose(said);
-            if said.is_some() {
-                player.as_ref().map_err(Clone::clone)?;
-            }
-            if let Ok(player) = player
-                && let Some((id, track)) = players.find(player, query).await
-            {
+            let lists: Vec<&Player> = match said {
+                Some(_) => vec![players.choose(said)?],
+                None => players.all.iter().collect(),
+            };
+            let looks = lists.iter().map(|player| players.find(player, query));
+            let found = join_all(looks).await;
+            let first = lists.into_iter().zip(found);
+            if let Some((player, (id, track))) = first.into_iter().find_map(|(player, found)| Some((player, found?))) {
                 players.play_track(player, &id).await?;
                 ctx.step.beyond();
                 let mut output = playing(&track.title);
@@ -127,7 +129,23 @@ impl Tool for This {
             }
         }
         let selection = own(ctx, query.unwrap_or_default()).await?;
-        start(ctx, &selection, false).await
+        let elsewhere = match (&players, said) {
+            (Some(players), Some(_)) => Some((players, players.choose(said)?)),
+            // What is open takes the place of a player of our own only where there can be none.
+            (Some(players), None) if !music::has_player(&ctx.desk) => {
+                let taker = players.all.iter().find(|player| player.opens);
+                taker.map(|player| (players, player))
+            }
+            _ => None,
+        };
+        let Some((players, player)) = elsewhere else {
+            return start(ctx, &selection, false).await;
+        };
+        music::play_on(ctx, players, player, &selection.pieces).await?;
+        ctx.step.beyond();
+        let mut output = playing(&format!("{} on {}", selection.name, player.name));
+        output.untrusted = true;
+        Ok(output)
     }
 }
 
