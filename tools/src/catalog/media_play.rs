@@ -95,6 +95,10 @@ impl Tool for This {
             Err(error) if query.is_none() || said.is_some() => return Err(error),
             Err(_) => None,
         };
+        let (query, said) = match (&players, query) {
+            (Some(players), Some(asked)) if said.is_none() => apart(players, asked),
+            _ => (query, said),
+        };
         if let Some(players) = &players {
             let Some(query) = query else {
                 return match players.choose(said) {
@@ -113,14 +117,23 @@ impl Tool for This {
             {
                 return go_on(players, player, ctx).await;
             }
+            // "Play some music on Spotify" lets that go on with what it has.
+            if said.is_some() && music::is_any(query) {
+                let player = players.choose(said)?;
+                match go_on(players, player, ctx).await {
+                    Err(_) if player.opens => {}
+                    done => return done,
+                }
+            }
             let lists: Vec<&Player> = match said {
                 Some(_) => vec![players.choose(said)?],
                 None => players.all.iter().collect(),
             };
             let looks = lists.iter().map(|player| players.find(player, query));
             let found = join_all(looks).await;
-            let first = lists.into_iter().zip(found);
-            if let Some((player, (id, track))) = first.into_iter().find_map(|(player, found)| Some((player, found?))) {
+            let mut found = lists.into_iter().zip(found);
+            let first = found.find_map(|(player, found)| Some((player, found?)));
+            if let Some((player, (id, track))) = first {
                 players.play_track(player, &id).await?;
                 ctx.step.beyond();
                 let mut output = playing(&track.title);
@@ -146,6 +159,18 @@ impl Tool for This {
         let mut output = playing(&format!("{} on {}", selection.name, player.name));
         output.untrusted = true;
         Ok(output)
+    }
+}
+
+/// "Kind of Blue on VLC" names a player behind what to play, where one of that name is open.
+fn apart<'a>(players: &Players, asked: &'a str) -> (Option<&'a str>, Option<&'a str>) {
+    let named = [" on ", " in ", " with "]
+        .into_iter()
+        .filter_map(|between| asked.rsplit_once(between))
+        .find(|(_, player)| players.named(player).is_ok());
+    match named {
+        Some((what, player)) => (Some(what.trim()), Some(player)),
+        None => (Some(asked), None),
     }
 }
 

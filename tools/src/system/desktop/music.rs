@@ -125,6 +125,11 @@ pub fn select(query: &str, pieces: &[Piece]) -> Result<Selection, ToolError> {
     }
 }
 
+/// Whether this means no music in particular: "some music".
+pub fn is_any(query: &str) -> bool {
+    bare(query).is_empty()
+}
+
 /// Plays pieces from now on, in place of what played before. The player is a process of its own session, so it outlives
 /// who started it, and is reaped when it ends.
 ///

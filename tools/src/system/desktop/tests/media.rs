@@ -490,6 +490,15 @@ async fn own_music_is_given_to_the_player_that_was_named() {
     let list = std::fs::read_to_string(world.folder().join("cache/playing.m3u8")).unwrap();
     let low = high.replace("02%20-%20High", "01%20-%20Low");
     assert_eq!(list, format!("#EXTM3U\n{low}\n{high}\n"));
+    // The player may be among the words for the music.
+    said(run(&ctx, json!({"query": "high on vlc"})).await);
+    assert_eq!(told_of()[1..], [format!("VLC media player: OpenUri {high}")]);
+    // No music in particular is what the player has.
+    assert_eq!(
+        said(run(&ctx, json!({"query": "some music", "player": "firefox"})).await),
+        "Playing Mozilla Firefox."
+    );
+    assert_eq!(told_of(), ["Mozilla Firefox: Play"]);
     // Who takes none says so, and no other player begins in its place.
     assert_eq!(
         told(run(&ctx, json!({"query": "high", "player": "firefox"})).await),
