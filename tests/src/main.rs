@@ -36,6 +36,7 @@ mod sound;
 mod speaking;
 mod microphone;
 mod muting;
+mod pressing;
 mod answering;
 mod early;
 mod waking;

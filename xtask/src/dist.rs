@@ -2,7 +2,9 @@
 //!
 //! The programs run on every processor of their kind since about 2009 (x86-64-v2); beside each engine lies one for newer
 //! processors (x86-64-v3: AVX2), of which Tiro takes the one that its machine can run. Nothing is built for the processor
-//! that builds. With `--from` the programs are taken as they are.
+//! that builds. With `--from` the programs are taken as they are; with `--try` they are tried as on a stranger's machine.
+
+mod trial;
 
 use std::{
     collections::BTreeSet,
@@ -60,9 +62,13 @@ const NEW: [(&str, &str); 7] = [
 
 /// Builds and packs.
 pub fn dist(options: &[&str]) -> Result<()> {
-    let (mut from, mut to) = (None, place::target()?.join("dist"));
+    let (mut from, mut to, mut tried) = (None, place::target()?.join("dist"), false);
     let mut options = options.iter();
     while let Some(option) = options.next() {
+        if *option == "--try" {
+            tried = true;
+            continue;
+        }
         let folder = options
             .next()
             .with_context(|| format!("{option} names no folder"))?;
@@ -94,16 +100,22 @@ pub fn dist(options: &[&str]) -> Result<()> {
     steps.step("tarball", || {
         packing.tarball().map(|made| eprintln!("{}", made.display()))
     })?;
-    steps.step("Debian package", || match packing.deb()? {
-        Some(made) => {
-            eprintln!("{}", made.display());
-            Ok(())
+    let mut package = None;
+    steps.step("Debian package", || {
+        package = packing.deb()?;
+        match &package {
+            Some(made) => eprintln!("{}", made.display()),
+            None => eprintln!("SKIPPED: there is no dpkg-deb here"),
         }
-        None => {
-            eprintln!("SKIPPED: there is no dpkg-deb here");
-            Ok(())
-        }
+        Ok(())
     })?;
+    if tried {
+        let package = package.context("there is no package to try")?;
+        steps.step("a clean system", || trial::clean(&package, &packing.to))?;
+        if cfg!(target_arch = "x86_64") {
+            steps.step("an older processor", || trial::old(&packing.from, &packing.to))?;
+        }
+    }
     steps.summary();
     Ok(())
 }
@@ -294,7 +306,7 @@ fn control(version: &str, architecture: &str, kib: u64, depends: &str) -> String
          Depends: {depends}\n\
          Recommends: dbus-user-session, pulseaudio-utils | pipewire-bin | alsa-utils, \
          speech-dispatcher-espeak-ng | espeak-ng, xdg-utils\n\
-         Suggests: python3-pip\n\
+         Suggests: mpv, mpv-mpris, python3-pip\n\
          Section: utils\n\
          Priority: optional\n\
          Description: voice assistant that stays on this machine\n \

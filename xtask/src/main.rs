@@ -28,9 +28,11 @@ Usage: cargo xtask COMMAND
   test [--fast] [--no-pull] Everything that CI runs.
         --fast              Only formatting, lints and the tests that need no engine and no weights.
         --no-pull           Fetch no weights; those that are there are used, and a missing one fails its tests.
-  dist [--from DIR] [--to DIR]
+  dist [--from DIR] [--to DIR] [--try]
                             A tarball and a Debian package that run on other machines too, in dist of the target folder.
         --from DIR          Build nothing; pack the programs of this folder.
+        --try               Run the programs on an emulated processor without AVX (qemu-user), and install the package in
+                            an otherwise empty Debian (mmdebstrap), where the doctor and systemd look at it.
   idle [--program FILE] [--seconds N]
                             Measure what a daemon costs that nobody talks to; fails when it is too much.
 

@@ -271,6 +271,21 @@ static NEEDS: &[Need] = &[
         ),
     },
     Need {
+        name: "gsettings with the settings of desktops",
+        why: "keeps dark mode; a test switches it in a folder of its own",
+        used: Use::Test,
+        present: || {
+            let key = ["range", "org.gnome.desktop.interface", "color-scheme"];
+            cfg!(target_os = "macos") || works("gsettings", &key)
+        },
+        how: packages(
+            &["gsettings-desktop-schemas", "libglib2.0-bin"],
+            &["gsettings-desktop-schemas", "glib2"],
+            &["gsettings-desktop-schemas", "glib2"],
+            &[],
+        ),
+    },
+    Need {
         name: "D-Bus",
         why: "is the bus on which tests have a desktop of their own",
         used: Use::Test,

@@ -1,5 +1,6 @@
 //! `media.play`: lets music go on, or starts what was asked for.
 
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -94,6 +95,10 @@ impl Tool for This {
             Err(error) if query.is_none() || said.is_some() => return Err(error),
             Err(_) => None,
         };
+        let (query, said) = match (&players, query) {
+            (Some(players), Some(asked)) if said.is_none() => apart(players, asked),
+            _ => (query, said),
+        };
         if let Some(players) = &players {
             let Some(query) = query else {
                 return match players.choose(said) {
@@ -112,13 +117,23 @@ impl Tool for This {
             {
                 return go_on(players, player, ctx).await;
             }
-            let player = players.choose(said);
-            if said.is_some() {
-                player.as_ref().map_err(Clone::clone)?;
+            // "Play some music on Spotify" lets that go on with what it has.
+            if said.is_some() && music::is_any(query) {
+                let player = players.choose(said)?;
+                match go_on(players, player, ctx).await {
+                    Err(_) if player.opens => {}
+                    done => return done,
+                }
             }
-            if let Ok(player) = player
-                && let Some((id, track)) = players.find(player, query).await
-            {
+            let lists: Vec<&Player> = match said {
+                Some(_) => vec![players.choose(said)?],
+                None => players.all.iter().collect(),
+            };
+            let looks = lists.iter().map(|player| players.find(player, query));
+            let found = join_all(looks).await;
+            let mut found = lists.into_iter().zip(found);
+            let first = found.find_map(|(player, found)| Some((player, found?)));
+            if let Some((player, (id, track))) = first {
                 players.play_track(player, &id).await?;
                 ctx.step.beyond();
                 let mut output = playing(&track.title);
@@ -127,7 +142,35 @@ impl Tool for This {
             }
         }
         let selection = own(ctx, query.unwrap_or_default()).await?;
-        start(ctx, &selection, false).await
+        let elsewhere = match (&players, said) {
+            (Some(players), Some(_)) => Some((players, players.choose(said)?)),
+            // What is open takes the place of a player of our own only where there can be none.
+            (Some(players), None) if !music::has_player(&ctx.desk) => {
+                let taker = players.all.iter().find(|player| player.opens);
+                taker.map(|player| (players, player))
+            }
+            _ => None,
+        };
+        let Some((players, player)) = elsewhere else {
+            return start(ctx, &selection, false).await;
+        };
+        music::play_on(ctx, players, player, &selection.pieces).await?;
+        ctx.step.beyond();
+        let mut output = playing(&format!("{} on {}", selection.name, player.name));
+        output.untrusted = true;
+        Ok(output)
+    }
+}
+
+/// "Kind of Blue on VLC" names a player behind what to play, where one of that name is open.
+fn apart<'a>(players: &Players, asked: &'a str) -> (Option<&'a str>, Option<&'a str>) {
+    let named = [" on ", " in ", " with "]
+        .into_iter()
+        .filter_map(|between| asked.rsplit_once(between))
+        .find(|(_, player)| players.named(player).is_ok());
+    match named {
+        Some((what, player)) => (Some(what.trim()), Some(player)),
+        None => (Some(asked), None),
     }
 }
 

@@ -35,7 +35,9 @@ pub struct App {
     pub plain_name: String,
     /// What kind of program it is: `Web Browser`.
     pub kind: String,
-    /// Other words for it.
+    /// The kind without translation, where that differs.
+    pub plain_kind: String,
+    /// Other words for it, translated ones first.
     pub keywords: Vec<String>,
     /// Program and arguments, ready to run.
     pub command: Vec<String>,
@@ -126,24 +128,44 @@ pub fn here(folders: &[PathBuf]) -> Place {
     let text = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     Place {
         folders: folders.to_vec(),
-        locale: ["LC_ALL", "LC_MESSAGES", "LANG"]
-            .into_iter()
-            .find_map(text)
-            .unwrap_or_default(),
+        locale: languages(text),
         desktop: text("XDG_CURRENT_DESKTOP").unwrap_or_default(),
         path: std::env::var_os("PATH").unwrap_or_default(),
     }
 }
 
-/// Everything a program may be called, and what a match of it counts: its name more than its kind.
+/// The languages of this session, as `LANGUAGE` has them: that one, which Plasma sets beside a `LANG` for the formats,
+/// counts where the other ones say that there is a language at all (gettext manual, "The LANGUAGE variable").
+fn languages(text: impl Fn(&str) -> Option<String>) -> String {
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(&text);
+    let locale = locale.unwrap_or_default();
+    match locale.split('.').next() {
+        None | Some("" | "C" | "POSIX") => locale,
+        Some(_) => text("LANGUAGE").unwrap_or(locale),
+    }
+}
+
+/// Everything a program may be called, and what a match of it counts: its name more than its kind. Who speaks English to a
+/// desktop in another language says the names that were not translated.
 fn names(app: &App) -> Vec<(&str, f64)> {
     let mut names = vec![
         (app.name.as_str(), 1.0),
         (app.plain_name.as_str(), 1.0),
         (app.kind.as_str(), 0.96),
+        (app.plain_kind.as_str(), 0.96),
     ];
     let program = app.program.rsplit('/').next().unwrap_or(&app.program);
-    names.push((program, 0.96));
+    // What runs many programs is the name of none; Flatpak says which one it runs.
+    match running::RUNNERS.contains(&program) {
+        false => names.push((program, 0.96)),
+        true => {
+            let own = app
+                .command
+                .iter()
+                .find_map(|word| word.strip_prefix("--command="));
+            names.extend(own.map(|own| (own, 0.96)));
+        }
+    }
     names.extend(app.keywords.iter().map(|k| (k.as_str(), 0.92)));
     names
 }
@@ -180,7 +202,7 @@ mod tests {
             keywords: keywords.iter().map(|k| (*k).to_owned()).collect(),
             command: vec![program.clone()],
             program,
-            folder: None,
+            ..App::default()
         }
     }
 
@@ -227,6 +249,42 @@ mod tests {
         check("photoshop", Err("No installed program"));
         check("", Err("No installed program"));
         check("\u{202e}; rm -rf", Err("No installed program"));
+    }
+
+    #[test]
+    fn a_program_that_another_one_runs_is_known_by_its_own_name() {
+        let run = |name: &str, command: &[&str]| App {
+            program: command[0].into(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            ..app(name, "", &[])
+        };
+        let apps = [
+            run(
+                "Painter",
+                &["/usr/bin/flatpak", "run", "--command=gimp", "org.gimp.GIMP"],
+            ),
+            run("Player", &["/usr/bin/flatpak", "run", "org.x.Player"]),
+        ];
+        assert_eq!(choose("gimp", &apps).unwrap().name, "Painter");
+        let told = choose("flatpak", &apps).unwrap_err().to_string();
+        assert_eq!(told, "No installed program is called \"flatpak\".");
+    }
+
+    #[test]
+    fn the_languages_of_the_session_are_those_that_gettext_takes() {
+        #[track_caller]
+        fn check(set: &[(&str, &str)], expect: &str) {
+            let text = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(languages(text), expect, "{set:?}");
+        }
+        check(&[], "");
+        check(&[("LANG", "de_DE.UTF-8")], "de_DE.UTF-8");
+        check(&[("LANG", "en_US.UTF-8"), ("LC_ALL", "fr_FR")], "fr_FR");
+        check(&[("LANG", "en_US.UTF-8"), ("LANGUAGE", "de:en_US")], "de:en_US");
+        check(&[("LANG", "C.UTF-8"), ("LANGUAGE", "de")], "C.UTF-8");
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ const BOUNDS: store::Bounds = store::Bounds {
 pub struct Place {
     /// Folders with entries, nearest first: an entry hides those of the same id behind it.
     pub folders: Vec<PathBuf>,
-    /// `de_DE.UTF-8`, as the environment has it.
+    /// `de_DE.UTF-8`, as the environment has it; several with colons between, the best first.
     pub locale: String,
     /// `XDG_CURRENT_DESKTOP`: names separated by colons.
     pub desktop: String,
@@ -101,10 +101,21 @@ fn parse(text: &str, path: &Path, place: &Place) -> Option<App> {
     if plain_name.is_empty() || name.is_empty() {
         return None;
     }
-    let keywords = localised_keys("Keywords", &place.locale)
+    let translated = localised_keys("Keywords", &place.locale)
         .into_iter()
         .map(|k| list(&k))
-        .find(|l| !l.is_empty());
+        .find(|l| !l.is_empty())
+        .unwrap_or_default();
+    let mut keywords: Vec<String> = Vec::new();
+    for words in [translated, list("Keywords")] {
+        for word in words.iter().take(40) {
+            let word = plain::one_line(word, MAX_NAME);
+            if !keywords.contains(&word) {
+                keywords.push(word);
+            }
+        }
+    }
+    let kind = |name: Option<String>| plain::one_line(&name.unwrap_or_default(), MAX_NAME);
     let icon = get("Icon").unwrap_or_default();
     let mut command = arguments(&get("Exec")?, &name, &icon, path)?;
     let program = command.first()?.clone();
@@ -123,13 +134,9 @@ fn parse(text: &str, path: &Path, place: &Place) -> Option<App> {
         program,
         name,
         plain_name,
-        kind: plain::one_line(&localised("GenericName").unwrap_or_default(), MAX_NAME),
-        keywords: keywords
-            .unwrap_or_default()
-            .iter()
-            .map(|k| plain::one_line(k, MAX_NAME))
-            .take(40)
-            .collect(),
+        kind: kind(localised("GenericName")),
+        plain_kind: kind(get("GenericName")),
+        keywords,
         command,
         folder: get("Path").filter(|p| !p.is_empty()).map(PathBuf::from),
     })
@@ -153,21 +160,27 @@ fn group(text: &str) -> BTreeMap<&str, &str> {
     keys
 }
 
-/// The keys to try for a locale, best first (section "Localized values for keys"): `de_DE@euro`, `de_DE`,
-/// `de@euro`, `de`, none.
+/// The keys to try for these languages, best first (section "Localized values for keys"): `de_DE@euro`, `de_DE`,
+/// `de@euro`, `de`, none. What has no translation is in English, so nothing is looked for behind that.
 fn localised_keys(key: &str, locale: &str) -> Vec<String> {
-    let (rest, modifier) = locale
-        .split_once('@')
-        .map_or((locale, None), |(r, m)| (r, Some(m)));
-    let language_and_country = rest.split('.').next().unwrap_or_default();
-    let language = language_and_country.split('_').next().unwrap_or_default();
     let mut keys = Vec::new();
-    for part in [language_and_country, language] {
-        if part.is_empty() || part == "C" || part == "POSIX" {
-            continue;
+    for locale in locale.split(':') {
+        let (rest, modifier) = locale
+            .split_once('@')
+            .map_or((locale, None), |(r, m)| (r, Some(m)));
+        let language_and_country = rest.split('.').next().unwrap_or_default();
+        let language = language_and_country.split('_').next().unwrap_or_default();
+        for part in [language_and_country, language] {
+            if part.is_empty() || part == "C" || part == "POSIX" {
+                continue;
+            }
+            keys.extend(modifier.map(|m| format!("{key}[{part}@{m}]")));
+            keys.push(format!("{key}[{part}]"));
         }
-        keys.extend(modifier.map(|m| format!("{key}[{part}@{m}]")));
-        keys.push(format!("{key}[{part}]"));
+        keys.dedup();
+        if language == "en" {
+            break;
+        }
     }
     keys.push(key.to_owned());
     keys
@@ -343,11 +356,29 @@ mod tests {
             ("Anwendung", "App", "Tool")
         );
         assert_eq!(app.keywords, ["one", "two;three"]);
+        let app =
+            entry("GenericName=File Manager\nGenericName[de]=Dateiverwaltung\nKeywords=folder;disk;\nKeywords[de]=Ordner;disk;\n")
+                .unwrap();
+        assert_eq!(
+            (app.kind.as_str(), app.plain_kind.as_str()),
+            ("Dateiverwaltung", "File Manager")
+        );
+        assert_eq!(app.keywords, ["Ordner", "disk", "folder"]);
+        for said in ["dateiverwaltung", "file manager", "ordner", "folder"] {
+            assert_eq!(
+                super::super::choose(said, std::slice::from_ref(&app))
+                    .unwrap()
+                    .name,
+                "App"
+            );
+        }
         assert_eq!(
             localised_keys("N", "sr_YU@Latn"),
             ["N[sr_YU@Latn]", "N[sr_YU]", "N[sr@Latn]", "N[sr]", "N"]
         );
         assert_eq!(localised_keys("N", "C.UTF-8"), ["N"]);
+        assert_eq!(localised_keys("N", "de:fr"), ["N[de]", "N[fr]", "N"]);
+        assert_eq!(localised_keys("N", "en_US:de"), ["N[en_US]", "N[en]", "N"]);
     }
 
     #[test]

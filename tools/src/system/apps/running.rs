@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 256 << 10;
 const ASKED: Duration = Duration::from_millis(1500);
 const TOLD: Duration = Duration::from_secs(4);
 /// Programs that run other programs: their own name says nothing.
-const RUNNERS: [&str; 16] = [
+pub(super) const RUNNERS: [&str; 16] = [
     "sh", "bash", "dash", "env", "python", "python3", "perl", "ruby", "node", "java", "gjs", "mono",
     "flatpak", "snap", "xdg-open", "gio",
 ];

@@ -1,5 +1,7 @@
 //! The person's own music: found by the names of files and folders (`Artist/Album/01 - Title.flac`), played with mpv.
 
+mod elsewhere;
+
 use std::path::{Path, PathBuf};
 
 use super::{Desk, child, players::Players};
@@ -10,6 +12,7 @@ use crate::{
         plain, store,
     },
 };
+pub use elsewhere::play_on;
 
 /// Most pieces that are given to the player at once.
 const MAX_PLAYED: usize = 500;
@@ -122,6 +125,11 @@ pub fn select(query: &str, pieces: &[Piece]) -> Result<Selection, ToolError> {
     }
 }
 
+/// Whether this means no music in particular: "some music".
+pub fn is_any(query: &str) -> bool {
+    bare(query).is_empty()
+}
+
 /// Plays pieces from now on, in place of what played before. The player is a process of its own session, so it outlives
 /// who started it, and is reaped when it ends.
 ///
@@ -168,11 +176,16 @@ pub async fn play(desk: &Desk, pieces: &[PathBuf], shuffle: bool) -> Result<(), 
     }
 }
 
+/// Whether [`play`] has what it needs.
+pub fn has_player(desk: &Desk) -> bool {
+    desk.program("mpv").is_some()
+}
+
 /// What there is, for `tiro doctor`.
 pub async fn describe(desk: &Desk, dirs: &Dirs) -> Result<String, ToolError> {
-    if desk.program("mpv").is_none() {
+    if !has_player(desk) {
         return Err(ToolError::tell(
-            "mpv is not installed, so I cannot play your own music.",
+            "mpv is not installed, so I play your own music only on a player that is open and takes files.",
         ));
     }
     let dirs = dirs.clone();

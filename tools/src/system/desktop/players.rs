@@ -67,6 +67,8 @@ pub struct Player {
     pub repeat: Option<String>,
     /// Whether it shows its list of tracks.
     pub list: bool,
+    /// Whether it plays files that it is given.
+    pub opens: bool,
     can: Vec<&'static str>,
 }
 
@@ -311,6 +313,26 @@ impl Players {
         self.done(player, moved)
     }
 
+    /// Gives a player something to play in place of what it has: an address.
+    ///
+    /// # Errors
+    /// As [`Players::tell`].
+    pub async fn open(&self, player: &Player, uri: &str) -> Result<(), ToolError> {
+        self.may(player, "OpenUri")?;
+        let opened = self.bus.call(player.at(PLAYER), "OpenUri", &(uri,)).await;
+        self.done(player, opened)
+    }
+
+    /// Pauses what plays on the others: two pieces at once are no music.
+    pub async fn hush_others(&self, player: &Player) {
+        for other in self.playing().filter(|other| other.bus != player.bus) {
+            let paused: Result<(), Trouble> = self.bus.call(other.at(PLAYER), "Pause", &()).await;
+            if let Err(trouble) = paused {
+                tracing::debug!(?trouble, "a player goes on");
+            }
+        }
+    }
+
     /// Asks a player to end. Nothing is said when it does not: its processes are looked at anyway.
     pub async fn quit(&self, player: &Player) -> bool {
         let root = player.at(ROOT);
@@ -338,7 +360,7 @@ impl Players {
             "Seek" => "CanSeek",
             _ => "CanControl",
         };
-        if player.can.contains(&needed) {
+        if player.can.contains(&needed) && (verb != "OpenUri" || player.opens) {
             return Ok(());
         }
         let name = &player.name;
@@ -348,6 +370,7 @@ impl Players {
             "Next" => format!("{name} has no next track."),
             "Previous" => format!("{name} has no previous track."),
             "Seek" => format!("{name} cannot move within this."),
+            "OpenUri" => format!("{name} takes no files from me."),
             _ => format!("{name} cannot be controlled."),
         }))
     }
@@ -423,6 +446,10 @@ async fn look(bus: &Bus, name: &str) -> Result<Player, Trouble> {
         },
         desktop: text(&mut root, "DesktopEntry"),
         list: take(&mut root, "HasTrackList").unwrap_or(false),
+        // mpv-mpris 0.7 takes files and forgets to say so.
+        opens: short(name) == "mpv"
+            || take::<Vec<String>>(&mut root, "SupportedUriSchemes")
+                .is_some_and(|schemes| schemes.iter().any(|scheme| scheme == "file")),
         status: match text(&mut player, "PlaybackStatus").as_str() {
             "Playing" => Status::Playing,
             "Paused" => Status::Paused,

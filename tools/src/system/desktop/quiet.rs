@@ -71,7 +71,7 @@ pub async fn is_on(desk: &Desk) -> Result<bool, ToolError> {
         Switch::Swaync => bus.call(SWAYNC, "GetDnd", &()).await.map_err(fail),
         Switch::Plasma => {
             let until = run(desk, &kde(desk, "kreadconfig"), &PLASMA).await?;
-            Ok(!until.trim().is_empty())
+            Ok(lasts(&until, &jiff::Zoned::now()))
         }
         Switch::Xfce => Ok(run(desk, "xfconf-query", &XFCE).await?.trim() == "true"),
     }
@@ -142,6 +142,26 @@ async fn find(desk: &Desk) -> Result<(Bus, Switch), ToolError> {
     Ok((bus, switch))
 }
 
+/// Whether a moment as KConfig writes it (year, month, day, hour, minute and seconds with commas between, in local time) is
+/// still to come: Plasma leaves one there that has passed. What is no moment that can be read lasts, as anything did before.
+fn lasts(until: &str, now: &jiff::Zoned) -> bool {
+    let until = until.trim();
+    let part = |n: usize| until.split(',').nth(n)?.trim().parse::<i16>().ok();
+    let small = |n: usize| i8::try_from(part(n)?).ok();
+    let moment = || {
+        let second = until
+            .split(',')
+            .nth(5)?
+            .trim()
+            .split('.')
+            .next()?
+            .parse::<i8>()
+            .ok()?;
+        jiff::civil::DateTime::new(part(0)?, small(1)?, small(2)?, small(3)?, small(4)?, second, 0).ok()
+    };
+    !until.is_empty() && moment().is_none_or(|moment| moment > now.datetime())
+}
+
 /// The tool of the Plasma that is installed.
 fn kde(desk: &Desk, name: &str) -> String {
     let six = format!("{name}6");
@@ -164,4 +184,25 @@ async fn run(desk: &Desk, program: &str, arguments: &[&str]) -> Result<String, T
                 ToolError::tell("This desktop has no do not disturb that I can switch.")
             }
         })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_moment_that_has_passed_holds_nothing_back() {
+        let now: jiff::Zoned = "2026-11-23T09:30:00[Europe/Berlin]".parse().unwrap();
+        for (until, expect) in [
+            ("", false),
+            ("\n", false),
+            ("2099,1,1,0,0,0\n", true),
+            ("2026,11,23,9,30,1", true),
+            ("2026,11,23,10,0,12.345", true),
+            ("2026,11,23,9,29,59.999", false),
+            ("2025,12,31,23,59,59", false),
+            ("2026,13,1,0,0,0", true),
+            ("soon", true),
+        ] {
+            assert_eq!(super::lasts(until, &now), expect, "{until:?}");
+        }
+    }
 }

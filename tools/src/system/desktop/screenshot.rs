@@ -22,6 +22,13 @@ const PORTAL: At = At {
     path: "/org/freedesktop/portal/desktop",
     interface: "org.freedesktop.portal.Screenshot",
 };
+/// Where programs say who they are, since version 1.19 of the portal.
+const REGISTRY: At = At {
+    interface: "org.freedesktop.host.portal.Registry",
+    ..PORTAL
+};
+/// The name of our desktop entry, by which the desktop asks the person and remembers what they said.
+const APP: &str = "org.tiro.Tiro";
 /// How long the person has for the question that the desktop may ask.
 const ASKED: Duration = Duration::from_secs(25);
 /// How long a program may take.
@@ -117,6 +124,14 @@ impl From<Trouble> for Asked {
 /// Asks the portal and waits for what it and the person say (org.freedesktop.portal.Request).
 async fn portal(desk: &Desk) -> Result<PathBuf, Asked> {
     let bus = Bus::open(desk, On::Session).await?;
+    // Who we are comes before all else on a connection; an older portal goes by the process and knows nothing of this.
+    let none = HashMap::<&str, Variant<'_>>::new();
+    let named: Result<(), Trouble> = bus.call(REGISTRY, "Register", &(APP, none)).await;
+    match named {
+        Err(trouble @ (Trouble::Absent | Trouble::Silent | Trouble::Gone)) => return Err(trouble.into()),
+        Err(trouble) => tracing::debug!(?trouble, "the portal takes no name"),
+        Ok(()) => {}
+    }
     // The answer is a signal of an object whose path is known before the call, so it cannot come before we listen.
     let sender = bus
         .connection()

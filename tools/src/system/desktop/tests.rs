@@ -4,6 +4,7 @@
 mod absent;
 mod held;
 mod media;
+mod portal;
 mod power;
 mod programs;
 mod radios;

@@ -71,12 +71,12 @@ async fn music_is_found_played_heard_paused_and_moved_in() {
         said(run("media.seek", json!({"to": "twenty seconds"})).await),
         "At 20 seconds."
     );
-    assert!((position(&world).await - 20.0).abs() < 8.0);
+    until_at(&world, |seconds| (seconds - 20.0).abs() < 8.0).await;
     assert_eq!(
         said(run("media.seek", json!({"by": "10 seconds", "direction": "back"})).await),
         "Back 10 seconds."
     );
-    assert!(position(&world).await < 19.0);
+    until_at(&world, |seconds| seconds < 19.0).await;
     let text = told(run("media.seek", json!({"to": "5:00"})).await);
     assert_eq!(text, "It is only 40 seconds long.");
     assert_eq!(
@@ -114,9 +114,20 @@ async fn music_is_found_played_heard_paused_and_moved_in() {
         told(run("media.play", json!({"query": "wagner"})).await),
         "I found no music called \"wagner\" in your music folder."
     );
+    // Named, it gets the music where it is: several pieces as a list that it reads.
+    let before = super::super::players::Players::here(&ctx.desk).await.unwrap();
+    let before = before.process(&before.all[0]).await.unwrap();
+    assert_eq!(
+        said(run("media.play", json!({"query": "nina tone", "player": "mpv"})).await),
+        "Playing Nina Tone on mpv."
+    );
+    until_playing(&world, &ctx, "Low").await;
+    said(run("media.next", json!({})).await);
+    until_playing(&world, &ctx, "High").await;
     // It is a session leader: whoever started it may go.
     let players = super::super::players::Players::here(&ctx.desk).await.unwrap();
     let pid = players.process(&players.all[0]).await.unwrap();
+    assert_eq!(pid, before, "no other one was started");
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3);
     assert_eq!(session, Some(pid.to_string().as_str()), "{stat}");
@@ -139,9 +150,19 @@ async fn property(world: &World, name: &str) -> OwnedVariant {
         .await
 }
 
-async fn position(world: &World) -> f64 {
-    let position = i64::try_from(property(world, "Position").await).unwrap();
-    position as f64 / 1e6
+/// Waits until it plays there; mpv has answered before it has moved.
+async fn until_at(world: &World, is_there: impl Fn(f64) -> bool) {
+    let began = std::time::Instant::now();
+    loop {
+        let position = i64::try_from(property(world, "Position").await).unwrap();
+        let seconds = position as f64 / 1e6;
+        if is_there(seconds) {
+            return;
+        }
+        let patience = crate::system::desktop::testing::PATIENCE;
+        assert!(began.elapsed() < patience, "it is at {seconds}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 }
 
 async fn until_playing(world: &World, ctx: &crate::Ctx, title: &str) {
@@ -176,6 +197,7 @@ type Told = Arc<Mutex<Vec<String>>>;
 struct Root {
     identity: &'static str,
     list: bool,
+    opens: bool,
 }
 
 #[interface(name = "org.mpris.MediaPlayer2")]
@@ -188,6 +210,16 @@ impl Root {
     #[zbus(property)]
     fn has_track_list(&self) -> bool {
         self.list
+    }
+
+    #[zbus(property)]
+    fn supported_uri_schemes(&self) -> Vec<String> {
+        let schemes = if self.opens {
+            ["file", "http"]
+        } else {
+            ["http", "https"]
+        };
+        schemes.map(str::to_owned).to_vec()
     }
 }
 
@@ -207,6 +239,15 @@ impl Player {
 
     fn seek(&self, by: i64) {
         self.note(&format!("Seek {by}"));
+    }
+
+    fn open_uri(&self, uri: &str) {
+        self.note(&format!("OpenUri {uri}"));
+    }
+
+    #[zbus(property)]
+    fn can_control(&self) -> bool {
+        true
     }
 
     #[zbus(property)]
@@ -311,7 +352,13 @@ async fn player(
     };
     let connection = world.serve(&name, PATH, player).await;
     let server = connection.object_server();
-    server.at(PATH, Root { identity, list }).await.unwrap();
+    let opens = identity.starts_with("VLC");
+    let root = Root {
+        identity,
+        list,
+        opens,
+    };
+    server.at(PATH, root).await.unwrap();
     server.at(PATH, Tracks(Arc::clone(told))).await.unwrap();
     connection
 }
@@ -400,6 +447,90 @@ async fn the_right_player_is_told() {
     assert_eq!(told_of(), ["Rhythmbox: Next", "Rhythmbox: Next"]);
     let text = told(run("assistant.undo", json!({})).await);
     assert!(text.contains("is nothing that I can undo"), "{text}");
+}
+
+/// The person's own music is played where they said, or where it can be.
+#[tokio::test(flavor = "multi_thread")]
+async fn own_music_is_given_to_the_player_that_was_named() {
+    let Some(mut world) = World::start().await else {
+        return;
+    };
+    let music = world.folder().join("music/Nina Tone/Sines & More");
+    for name in ["01 - Low.wav", "02 - High.wav"] {
+        tone(&music.join(name), 440.0, 1);
+    }
+    world.program("mpv", "sleep 60");
+    let told_players = Told::default();
+    let told_of = || std::mem::take(&mut *told_players.lock().unwrap());
+    let _web = player(&world, &told_players, "Mozilla Firefox", "Playing", "Film").await;
+    let _vlc = player(&world, &told_players, "VLC media player", "Paused", "Film").await;
+    let ctx = world.ctx();
+    let run = async |ctx: &crate::Ctx, args| run("media.play", args, ctx).await;
+    let place = |file: &str| format!("file://{}/{file}", world.folder().display());
+
+    let output = run(&ctx, json!({"query": "high", "player": "vlc media player"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        (output.say.as_str(), output.untrusted),
+        ("Playing High by Nina Tone on VLC media player.", true)
+    );
+    let high = place("music/Nina%20Tone/Sines%20%26%20More/02%20-%20High.wav");
+    assert_eq!(
+        told_of(),
+        [
+            "Mozilla Firefox: Pause".to_owned(),
+            format!("VLC media player: OpenUri {high}")
+        ]
+    );
+    // Several pieces are a list.
+    said(run(&ctx, json!({"query": "nina tone", "player": "vlc"})).await);
+    let list = place("cache/playing.m3u8");
+    assert_eq!(told_of()[1..], [format!("VLC media player: OpenUri {list}")]);
+    let list = std::fs::read_to_string(world.folder().join("cache/playing.m3u8")).unwrap();
+    let low = high.replace("02%20-%20High", "01%20-%20Low");
+    assert_eq!(list, format!("#EXTM3U\n{low}\n{high}\n"));
+    // The player may be among the words for the music.
+    said(run(&ctx, json!({"query": "high on vlc"})).await);
+    assert_eq!(told_of()[1..], [format!("VLC media player: OpenUri {high}")]);
+    // No music in particular is what the player has.
+    assert_eq!(
+        said(run(&ctx, json!({"query": "some music", "player": "firefox"})).await),
+        "Playing Mozilla Firefox."
+    );
+    assert_eq!(told_of(), ["Mozilla Firefox: Play"]);
+    // Who takes none says so, and no other player begins in its place.
+    assert_eq!(
+        told(run(&ctx, json!({"query": "high", "player": "firefox"})).await),
+        "Mozilla Firefox takes no files from me, so I cannot play your own music on it."
+    );
+    assert_eq!(told_of(), [""; 0]);
+    assert_eq!(world.programs(), "");
+
+    // Where mpv is not installed, what is open and takes files does it.
+    world.desk().path = "/nonexistent".into();
+    let without = world.ctx();
+    assert_eq!(
+        said(run(&without, json!({"query": "high"})).await),
+        "Playing High by Nina Tone on VLC media player."
+    );
+    assert_eq!(told_of()[1..], [format!("VLC media player: OpenUri {high}")]);
+}
+
+/// A track that is in the list of another player than the one that plays is found there.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lists_of_all_players_are_looked_through() {
+    let Some(world) = World::start().await else { return };
+    let told_players = Told::default();
+    let _web = player(&world, &told_players, "Mozilla Firefox", "Playing", "Film").await;
+    let _other = player(&world, &told_players, "Celluloid", "Playing", "Film").await;
+    let _music = player(&world, &told_players, "Rhythmbox", "Paused", "Aria").await;
+    let ctx = world.ctx();
+    assert_eq!(
+        said(run("media.play", json!({"query": "morning mood"}), &ctx).await),
+        "Playing Morning Mood."
+    );
+    assert_eq!(*told_players.lock().unwrap(), ["GoTo /track/1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

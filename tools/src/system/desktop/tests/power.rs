@@ -1,6 +1,6 @@
 //! Battery, brightness, profiles, and what logind does, against python3-dbusmock.
 
-use std::fs;
+use std::{collections::HashMap, fs};
 
 use serde_json::json;
 
@@ -72,7 +72,7 @@ async fn batteries_are_told() {
         ("Type", zbus::Variant::from(5_u32)),
         ("PowerSupply", zbus::Variant::from(false)),
     ];
-    let changed: std::collections::HashMap<&str, zbus::Variant<'_>> = changed.into_iter().collect();
+    let changed: HashMap<&str, zbus::Variant<'_>> = changed.into_iter().collect();
     let path = zbus::OwnedObjectPath::try_from(path).unwrap();
     world
         .call::<_, ()>(
@@ -193,6 +193,53 @@ async fn profiles_are_found_by_what_people_call_them() {
         "Undone: The power profile is balanced."
     );
     assert!(said(set(json!({})).await).starts_with("The power profile is performance."));
+}
+
+/// The profiles under the name that the service has had since 0.20.
+struct Profiles(String);
+
+#[zbus::interface(name = "org.freedesktop.UPower.PowerProfiles")]
+impl Profiles {
+    #[zbus(property)]
+    fn active_profile(&self) -> String {
+        self.0.clone()
+    }
+
+    #[zbus(property)]
+    fn set_active_profile(&mut self, profile: String) {
+        self.0 = profile;
+    }
+
+    #[zbus(property)]
+    fn profiles(&self) -> Vec<HashMap<String, zbus::OwnedVariant>> {
+        let row = |name: &str| {
+            let name = zbus::Variant::from(name).try_to_owned().unwrap();
+            HashMap::from([("Profile".to_owned(), name)])
+        };
+        ["power-saver", "balanced"].map(row).to_vec()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_have_a_newer_name_on_the_bus() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let (name, path) = (
+        "org.freedesktop.UPower.PowerProfiles",
+        "/org/freedesktop/UPower/PowerProfiles",
+    );
+    let _service = world.serve(name, path, Profiles("balanced".to_owned())).await;
+    let ctx = world.ctx();
+    let set = async |args| said(run("system.power_profile", args, &ctx).await);
+    assert_eq!(
+        set(json!({"profile": "save battery"})).await,
+        "The power profile is power saver."
+    );
+    assert_eq!(
+        set(json!({})).await,
+        "The power profile is power saver. There is also balanced."
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

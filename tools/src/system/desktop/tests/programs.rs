@@ -11,7 +11,7 @@ use serde_json::json;
 use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Variant, interface};
 
 use crate::{
-    system::desktop::testing::{PATIENCE, World},
+    system::desktop::testing::{PATIENCE, World, skipped},
     testing::{run, said, told},
 };
 
@@ -53,8 +53,7 @@ async fn the_real_gsettings_keeps_dark_mode() {
         .args(["range", "org.gnome.desktop.interface", "color-scheme"])
         .output();
     if !known.is_ok_and(|known| known.status.success()) {
-        println!("SKIPPED: gsettings does not know org.gnome.desktop.interface here");
-        return;
+        return skipped("gsettings with the settings of desktops");
     }
     let ctx = world.ctx();
     for (dark, expect) in [(true, "Dark mode is on."), (false, "Light mode is on.")] {
@@ -183,7 +182,9 @@ async fn each_desktop_has_its_own_do_not_disturb() {
             )
             .await;
         let kept = world.folder().join("kept").display().to_string();
-        fs::write(&kept, "").unwrap();
+        // Plasma leaves the end of the last time there.
+        let before = if server == "Plasma" { "2020,1,1,0,0,0" } else { "" };
+        fs::write(&kept, before).unwrap();
         // Each program keeps what it is told last.
         world.program(
             "gsettings",
