@@ -1,5 +1,6 @@
 //! Mail as it really is: messages of the evaluation data, broken ones, bombs, and an index over many.
 
+mod accounts;
 mod stated;
 mod writers;
 
