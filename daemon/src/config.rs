@@ -89,6 +89,8 @@ section! {
         memory: Memory = Memory::default(),
         /// Your mail.
         mail: Mail = Mail::default(),
+        /// Your chats and text messages.
+        messages: Messages = Messages::default(),
         /// Servers that hold some of this.
         accounts: Accounts = Accounts::default(),
         /// The programs that Tiro can open.
@@ -552,6 +554,15 @@ section! {
         max_mib: u32 = 36,
         /// How often the server is asked, besides when it says that something came; "0s" leaves that to `tiro sync`.
         interval: Period = Period::minutes(10),
+    }
+}
+
+section! {
+    /// Your chats and text messages.
+    Messages {
+        /// The number of the Signal account that sends, where signal-cli has several, such as "+49 171 2345678".
+        #[schemars(length(max = 40))]
+        signal: String = String::new(),
     }
 }
 

@@ -198,6 +198,8 @@ pub struct Reach {
     pub search_url: String,
     /// The weather.
     pub weather: Weather,
+    /// The number of the Signal account that sends, where signal-cli has several; empty takes the only one.
+    pub signal: String,
 }
 
 impl Default for Reach {
@@ -207,6 +209,7 @@ impl Default for Reach {
             helper: None,
             search_url: "https://duckduckgo.com/?q={}".to_owned(),
             weather: Weather::default(),
+            signal: String::new(),
         }
     }
 }

@@ -449,6 +449,34 @@ static NEEDS: &[Need] = &[
         how: packages(&["kdeconnect"], &["kdeconnectd"], &["kdeconnect"], &[]),
     },
     Need {
+        name: "GNOME's keyring",
+        why: "is a keeper of passwords; a test stores one there and asks for it",
+        used: Use::Test,
+        present: || {
+            cfg!(target_os = "macos")
+                || (works("gnome-keyring-daemon", &["--version"])
+                    && works("sh", &["-c", "command -v secret-tool"]))
+        },
+        how: packages(
+            &["gnome-keyring", "libsecret-tools"],
+            &["gnome-keyring", "libsecret"],
+            &["gnome-keyring", "libsecret"],
+            &[],
+        ),
+    },
+    Need {
+        name: "groff and rsvg-convert",
+        why: "make PDFs of two kinds, which a test reads",
+        used: Use::Test,
+        present: || works("rsvg-convert", &["--version"]) && works("sh", &["-c", "groff -Tpdf </dev/null"]),
+        how: packages(
+            &["groff", "librsvg2-bin", "fonts-dejavu-core"],
+            &["groff", "librsvg2-tools", "dejavu-sans-fonts"],
+            &["groff", "librsvg", "ttf-dejavu"],
+            &["groff", "librsvg"],
+        ),
+    },
+    Need {
         name: "cargo-nextest",
         why: "runs the tests; compiles for some minutes, once",
         used: Use::Test,

@@ -85,6 +85,7 @@ impl Config {
                     .then_some((weather.latitude, weather.longitude)),
                 imperial: weather.imperial,
             },
+            signal: self.messages.signal.clone(),
         }
     }
 }

@@ -178,6 +178,11 @@ mod tests {
         fs::create_dir_all(root.join("sub")).unwrap();
         fs::write(root.join("photo.jpg"), b"\xff\xd8\xff\xe0\0\x10JFIF").unwrap();
         fs::write(root.join("letter.txt"), "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n").unwrap();
+        let late = "Dear Bob,\n".repeat(5000) + "-----BEGIN PRIVATE KEY-----\nMIIE\n";
+        fs::write(root.join("late.txt"), late).unwrap();
+        fs::write(root.join("printed.pdf"), pdf("-----BEGIN PRIVATE KEY-----")).unwrap();
+        fs::write(root.join("bank password.odt"), "1234").unwrap();
+        fs::write(root.join("recovery codes.pdf"), pdf("1234")).unwrap();
         fs::write(root.join("broken.pdf"), "%PDF-1.7\nnothing of that kind").unwrap();
         fs::write(root.join(".env"), "TOKEN=1").unwrap();
         fs::write(root.join("plan one.txt"), "1").unwrap();
@@ -188,7 +193,13 @@ mod tests {
         };
         for (file, expect) in [
             ("photo.jpg", "no text that I can read"),
-            ("letter", "private key"),
+            ("letter", "letter.txt holds a private key, so I do not read it."),
+            ("late.txt", "late.txt holds a private key, so I do not read it."),
+            ("printed", "printed.pdf holds a private key, so I do not read it."),
+            ("bank password", "no file called"),
+            ("files/bank password.odt", "hidden, or holds keys"),
+            ("recovery codes", "no file called"),
+            ("files/recovery codes.pdf", "hidden, or holds keys"),
             ("broken", "I cannot read the text of broken.pdf"),
             (".env", "no file called"),
             ("files/.env", "hidden, or holds keys"),

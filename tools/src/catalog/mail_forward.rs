@@ -79,9 +79,10 @@ impl Tool for This {
             text => format!(": \"{text}\""),
         };
         Ok(format!(
-            "Forward the mail from {}{files}, to {}{above}",
+            "Forward the mail from {}{files}, to {}{}{above}",
             mail::about(&entry, &ctx.now),
-            draft.readers()
+            draft.readers(),
+            draft.by(ctx)
         ))
     }
 

@@ -64,8 +64,9 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let (entry, letter, draft) = resolve(args, ctx)?;
         let mut question = format!(
-            "Reply to {}, to the mail from {}: \"{}\"",
+            "Reply to {}{}, to the mail from {}: \"{}\"",
             draft.readers(),
+            draft.by(ctx),
             mail::about(&entry, &ctx.now),
             draft.text
         );

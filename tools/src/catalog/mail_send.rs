@@ -65,8 +65,9 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let draft = resolve(args, ctx)?;
         Ok(format!(
-            "Send a mail to {} {}: \"{}\"",
+            "Send a mail to {}{} {}: \"{}\"",
             draft.readers(),
+            draft.by(ctx),
             draft.about(),
             draft.text
         ))

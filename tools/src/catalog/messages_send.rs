@@ -62,7 +62,7 @@ impl Tool for This {
     fn preview(args: &Args, ctx: &Ctx) -> Result<String, ToolError> {
         let text = messages::text(&args.text)?;
         let to = messages::recipient(&ctx.dirs, &args.to)?;
-        let (_, way) = desktop::wait(4 * ctx.desk.patience, messages::way(&ctx.desk, args.via, &to))?;
+        let (_, way) = desktop::wait(4 * ctx.desk.patience, messages::way(ctx, args.via, &to))?;
         Ok(format!(
             "Send to {} {}: {}",
             to.spoken(),
@@ -76,7 +76,7 @@ impl Tool for This {
         let said = args.to.clone();
         let look_up = move |ctx: &Ctx| messages::recipient(&ctx.dirs, &said);
         let to = ctx.blocking("read your contacts", look_up).await?;
-        let (bus, way) = messages::way(&ctx.desk, args.via, &to).await?;
+        let (bus, way) = messages::way(ctx, args.via, &to).await?;
         messages::send(&bus, &way, &to, &text).await?;
         ctx.step.beyond();
         Ok(Output::new(

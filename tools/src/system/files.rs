@@ -3,6 +3,7 @@
 
 pub mod below;
 pub mod kind;
+pub mod secret;
 pub mod find;
 pub mod words;
 pub mod text;
@@ -161,7 +162,7 @@ pub fn list(dirs: &Dirs) -> Result<Listing, ToolError> {
             .follow_links(false)
             .max_depth(Some(MAX_DEPTH))
             .skip_stdout(false)
-            .filter_entry(|entry| entry.depth() == 0 || !kind::is_secret(Path::new(entry.file_name())))
+            .filter_entry(|entry| entry.depth() == 0 || !secret::is_secret(Path::new(entry.file_name())))
             .build();
         // What cannot be read is passed over: a folder of another user hides no others.
         for entry in walk.filter_map(Result::ok) {

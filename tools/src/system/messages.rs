@@ -121,15 +121,16 @@ impl Message {
     }
 }
 
-/// The ways that are there now, Signal first. What is asked for by name is the only one.
+/// The ways that are there now, Signal first. What is asked for by name is the only one. `signal` is the number of the account
+/// there that sends; empty where the config names none.
 ///
 /// # Errors
-/// `Tell` when there is none.
-pub async fn ways(desk: &Desk, wanted: Option<Service>) -> Result<(Bus, Vec<Way>), ToolError> {
+/// `Tell` when there is none, and when Signal has several accounts and nobody says which.
+pub async fn ways(desk: &Desk, signal: &str, wanted: Option<Service>) -> Result<(Bus, Vec<Way>), ToolError> {
     let bus = open(desk).await?;
     let mut ways = Vec::new();
     if wanted != Some(Service::Sms) {
-        ways.extend(signal::account(&bus).await);
+        ways.extend(signal::account(&bus, signal).await?);
     }
     if wanted != Some(Service::Signal) {
         // With Signal there is a way already, so no phone is waited for.
@@ -275,8 +276,8 @@ pub fn text(said: &str) -> Result<String, ToolError> {
 ///
 /// # Errors
 /// `Tell` when there is none; `TellOthers`, which names phones, when several could send it.
-pub async fn way(desk: &Desk, wanted: Option<Service>, to: &Recipient) -> Result<(Bus, Way), ToolError> {
-    let (bus, ways) = ways(desk, wanted).await?;
+pub async fn way(ctx: &Ctx, wanted: Option<Service>, to: &Recipient) -> Result<(Bus, Way), ToolError> {
+    let (bus, ways) = ways(&ctx.desk, &ctx.reach.signal, wanted).await?;
     let abroad = to.number.starts_with('+');
     // Signal knows people by their number with the country only.
     let fits = |way: &&Way| abroad || !matches!(way, Way::Signal { .. });
@@ -351,7 +352,7 @@ pub async fn recent(desk: &Desk) -> Result<Recent, ToolError> {
     let bus = open(desk).await?;
     let phones = match phone::devices(&bus, true).await {
         Ok(phones) => phones,
-        Err(Missing::Phone) if signal::account(&bus).await.is_some() => {
+        Err(Missing::Phone) if signal::is_there(&bus).await => {
             return Err(ToolError::tell(
                 "Signal gives me no messages that came before. I can send one, or open the chat.",
             ));

@@ -314,4 +314,6 @@ impl PostError {
 }
 
 #[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod tests;

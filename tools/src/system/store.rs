@@ -4,6 +4,7 @@
 
 mod guard;
 mod place;
+pub(super) mod kill;
 
 use std::{
     fs::{self, File},
@@ -141,6 +142,7 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, StoreError> {
 /// `Missing` (no folder), `NotAFile`, `ReadOnly`, `Denied`, `Full`, `Io`.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let (folder, temporary) = write_beside(path, bytes, mode_of(path)?)?;
+    kill::point();
     temporary
         .persist(path)
         .map_err(|e| StoreError::of(path, e.error))?;
@@ -153,6 +155,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// `Exists`; else as [`replace`].
 pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let (folder, temporary) = write_beside(path, bytes, None)?;
+    kill::point();
     temporary
         .persist_noclobber(path)
         .map_err(|e| StoreError::of(path, e.error))?;
@@ -164,6 +167,7 @@ pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// # Errors
 /// `Missing`, `ReadOnly`, `Denied`, `Io`.
 pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    kill::point();
     fs::rename(from, to).map_err(|e| StoreError::of(from, e))?;
     sync_folder(folder_of(to))
 }
@@ -174,6 +178,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 /// `ReadOnly`, `Denied`, `Full`, `Exists` (a file stands there), `Io`.
 pub fn make_folder(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::DirBuilderExt;
+    kill::point();
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -296,6 +301,7 @@ fn write_beside<'a>(
 ) -> Result<(&'a Path, tempfile::NamedTempFile), StoreError> {
     let fail = |e| StoreError::of(path, e);
     let folder = folder_of(path);
+    kill::point();
     // Hidden, so that neither our own walk nor other readers of the folder take it for data.
     let mut temporary = tempfile::Builder::new()
         .prefix(TEMPORARY.0)
@@ -303,11 +309,13 @@ fn write_beside<'a>(
         .tempfile_in(folder)
         // What is refused here is refused by the folder, whatever the file's own permissions.
         .map_err(|e| StoreError::of(folder, e))?;
+    kill::point();
     temporary.write_all(bytes).map_err(fail)?;
     if let Some(mode) = mode {
         let mode = fs::Permissions::from_mode(mode);
         temporary.as_file().set_permissions(mode).map_err(fail)?;
     }
+    kill::point();
     temporary.as_file().sync_all().map_err(fail)?;
     Ok((folder, temporary))
 }
@@ -344,6 +352,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    kill::point();
     File::open(folder)
         .and_then(|f| f.sync_all())
         .map_err(|e| StoreError::of(folder, e))

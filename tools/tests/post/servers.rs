@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -26,8 +26,9 @@ pub const PASSWORD: &str = "secret word";
 
 /// The test authority's files.
 pub fn own(name: &str) -> PathBuf {
+    // The tests of the whole start these servers, too, from a room of their own.
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/post")
+        .join("../tools/tests/post")
         .join(name)
 }
 
@@ -80,6 +81,11 @@ impl Dovecot {
     /// Starts one with this certificate, or says aloud that it is not installed.
     pub fn start(certificate: &str) -> Option<Dovecot> {
         Dovecot::start_with(certificate, "", None)
+    }
+
+    /// Starts one that knows no encryption at all.
+    pub fn without_tls() -> Option<Dovecot> {
+        Dovecot::start_with("", "", None)
     }
 
     /// The same; beside passwords it offers these ways to show a token, and asks at this port whether one is good.
@@ -154,13 +160,24 @@ impl Dovecot {
                 )
             }
         };
+        let (encryption, secure) = match certificate {
+            "" => ("ssl = no\n".to_owned(), String::new()),
+            name => (
+                format!(
+                    "ssl = yes\nssl_cert = <{}\nssl_key = <{}\n",
+                    own(name).display(),
+                    own("localhost.key").display()
+                ),
+                format!("  inet_listener imaps {{\n    port = {tls}\n    ssl = yes\n  }}\n"),
+            ),
+        };
         let config = format!(
             "base_dir = {base}\nstate_dir = {state}\nlog_path = {log}\nprotocols = imap\nlisten = 127.0.0.1\n{me}{chroot}\
              first_valid_uid = 1\nmail_location = maildir:~/Maildir\nmail_fsync = never\ndisable_plaintext_auth = no\n\
-             auth_mechanisms = plain login {ways}\nssl = yes\nssl_cert = <{cert}\nssl_key = <{key}\n{tokens}\
+             auth_mechanisms = plain login {ways}\n{encryption}{tokens}\
              passdb {{\n  driver = passwd-file\n  mechanisms = plain login\n  args = scheme=PLAIN {users}\n}}\n\
              userdb {{\n  driver = passwd-file\n  args = {users}\n}}\n\
-             service imap-login {{\n  inet_listener imap {{\n    port = {plain}\n  }}\n  inet_listener imaps {{\n    port = {tls}\n    ssl = yes\n  }}\n}}\n\
+             service imap-login {{\n  inet_listener imap {{\n    port = {plain}\n  }}\n{secure}}}\n\
              namespace inbox {{\n  inbox = yes\n  separator = /\n\
              mailbox Drafts {{\n    special_use = \\Drafts\n    auto = create\n  }}\n\
              mailbox Gesendet {{\n    special_use = \\Sent\n    auto = create\n  }}\n\
@@ -170,8 +187,6 @@ impl Dovecot {
             base = at("run"),
             state = at("state"),
             log = at("log"),
-            cert = own(certificate).display(),
-            key = own("localhost.key").display(),
             users = at("users"),
         );
         fs::write(at("dovecot.conf"), config).unwrap();
@@ -435,6 +450,8 @@ pub struct Line {
     pub down: Arc<AtomicU64>,
     /// Microseconds that every 4 KiB take in either direction.
     pub pace: Arc<AtomicU64>,
+    /// All that went to the server, as whoever listens on the way reads it.
+    pub heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Line {
@@ -446,12 +463,14 @@ impl Line {
             up: Arc::new(AtomicU64::new(u64::MAX)),
             down: Arc::new(AtomicU64::new(u64::MAX)),
             pace: Arc::default(),
+            heard: Arc::default(),
         };
         let (up, down, pace) = (
             Arc::clone(&line.up),
             Arc::clone(&line.down),
             Arc::clone(&line.pace),
         );
+        let heard = Arc::clone(&line.heard);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
@@ -462,21 +481,36 @@ impl Line {
                     server.try_clone().unwrap(),
                     Arc::clone(&up),
                     Arc::clone(&pace),
+                    Some(Arc::clone(&heard)),
                 );
-                carry(server, client, Arc::clone(&down), Arc::clone(&pace));
+                carry(server, client, Arc::clone(&down), Arc::clone(&pace), None);
             }
         });
         line
     }
+
+    /// What was said to the server so far.
+    pub fn heard(&self) -> String {
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, left: Arc<AtomicU64>, pace: Arc<AtomicU64>) {
+fn carry(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    left: Arc<AtomicU64>,
+    pace: Arc<AtomicU64>,
+    heard: Option<Arc<Mutex<Vec<u8>>>>,
+) {
     std::thread::spawn(move || {
         let mut block = [0; 4096];
         while let Ok(read @ 1..) = from.read(&mut block) {
             std::thread::sleep(Duration::from_micros(pace.load(Ordering::SeqCst)));
             let may = left.load(Ordering::SeqCst);
             let part = (read as u64).min(may);
+            if let Some(heard) = &heard {
+                heard.lock().unwrap().extend_from_slice(&block[..read]);
+            }
             if to.write_all(&block[..part as usize]).is_err() {
                 break;
             }

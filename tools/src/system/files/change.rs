@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{Item, Root, kind, trash};
+use super::{Item, Root, secret, trash};
 use crate::{
     contract::{Ctx, ToolError},
     system::{journal::JournalError, plain, store::StoreError},
@@ -49,7 +49,7 @@ pub fn name(said: &str) -> Result<String, ToolError> {
             plain::one_line(&name, 60)
         )));
     }
-    if kind::is_secret(Path::new(&name)) {
+    if secret::is_secret(Path::new(&name)) {
         return Err(ToolError::tell(format!(
             "Something called \"{}\" would be hidden from me afterwards. Choose another name.",
             plain::one_line(&name, 60)

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Item, Kind, below, item, kind, list, roots, spoken};
+use super::{Item, Kind, below, item, list, roots, secret, spoken};
 use crate::{
     contract::{Dirs, ToolError},
     discover::words,
@@ -195,7 +195,7 @@ fn by_path(dirs: &Dirs, said: &str) -> Result<Option<Item>, ToolError> {
             if !below::is_straight(&path).unwrap_or(false) {
                 return Err(outside());
             }
-            if kind::is_secret(&below) {
+            if secret::is_secret(&below) {
                 return Err(ToolError::tell(
                     "That is hidden, or holds keys or passwords, so I leave it alone.",
                 ));

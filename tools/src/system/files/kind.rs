@@ -1,4 +1,4 @@
-//! What a file is, by its name: its kind as people say it, and whether it is a secret that is never listed or read.
+//! What a file is, by its name: its kind as people say it, and whether opening it would run it.
 
 use std::path::Path;
 
@@ -94,65 +94,6 @@ const WORDS: [(Kind, &[&str]); 9] = [
     (Folder, &["folder", "folders", "directory", "directories"]),
 ];
 
-/// Endings of files that hold keys, passwords or wallets.
-const SECRET_ENDINGS: [&str; 24] = [
-    "key",
-    "pem",
-    "p12",
-    "pfx",
-    "p8",
-    "der",
-    "kdb",
-    "kdbx",
-    "gpg",
-    "pgp",
-    "ppk",
-    "jks",
-    "keystore",
-    "keychain",
-    "keychain-db",
-    "agilekeychain",
-    "opvault",
-    "1pif",
-    "1pux",
-    "wallet",
-    "env",
-    "ovpn",
-    "keytab",
-    "htpasswd",
-];
-
-/// Names, without their endings, of files and folders that hold secrets.
-const SECRET_NAMES: [&str; 27] = [
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "password",
-    "passwords",
-    "passwd",
-    "passphrase",
-    "passwort",
-    "passworter",
-    "passwörter",
-    "credential",
-    "credentials",
-    "secret",
-    "secrets",
-    "keyring",
-    "keyrings",
-    "keychains",
-    "wallet",
-    "key3",
-    "key4",
-    "logins",
-    "cookies",
-    "login data",
-    "recovery codes",
-    "recovery-codes",
-    "password-store",
-];
-
 /// Endings of files that do something when they are opened.
 const PROGRAMS: [&str; 20] = [
     "desktop", "sh", "bash", "zsh", "fish", "run", "bin", "appimage", "exe", "msi", "bat", "cmd", "com",
@@ -213,28 +154,6 @@ impl Kind {
     }
 }
 
-/// Whether a file or folder is nobody's business: hidden, or by its name a key, a list of passwords, a wallet.
-pub fn is_secret(path: &Path) -> bool {
-    path.components().any(|part| {
-        let name = part.as_os_str().to_string_lossy().to_lowercase();
-        let name = name.as_str();
-        let stem = name.split('.').next().unwrap_or(name);
-        let bare = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        name.starts_with('.')
-            || SECRET_ENDINGS.contains(&ending(Path::new(name)).as_str())
-            || SECRET_NAMES.contains(&stem)
-            || SECRET_NAMES.contains(&bare)
-            || SECRET_NAMES.contains(&name)
-    })
-}
-
-/// Whether text is a private key, whatever its file is called.
-pub fn is_key(text: &str) -> bool {
-    text.lines()
-        .take(50)
-        .any(|line| line.trim_start().starts_with("-----BEGIN ") && line.contains("PRIVATE KEY"))
-}
-
 /// Whether opening a file would run it.
 pub fn is_program(path: &Path, head: &[u8]) -> bool {
     PROGRAMS.contains(&ending(path).as_str())
@@ -245,7 +164,7 @@ pub fn is_program(path: &Path, head: &[u8]) -> bool {
 }
 
 /// What stands behind the last dot, in small letters.
-fn ending(path: &Path) -> String {
+pub fn ending(path: &Path) -> String {
     path.extension()
         .map(|e| e.to_string_lossy().to_lowercase())
         .unwrap_or_default()
@@ -272,44 +191,6 @@ mod tests {
         assert!(Document.takes(Pdf) && !Pdf.takes(Document) && !Picture.takes(Video));
         assert_eq!(Kind::said("photos"), Some(Picture));
         assert_eq!(Kind::said("garden"), None);
-    }
-
-    #[test]
-    fn secrets_are_told_by_names() {
-        for name in [
-            ".env",
-            "prod.env",
-            ".ssh/id",
-            "a/.git/config",
-            "id_rsa",
-            "id_ed25519.pub",
-            "server.key",
-            "cert.pem",
-            "vault.kdbx",
-            "Passwords.txt",
-            "my/passwords/list.txt",
-            "credentials.json",
-            "secrets.yaml",
-            "mail.gpg",
-            "keyrings/login",
-            "logins.json",
-            "cookies.sqlite",
-            "Recovery Codes.txt",
-            "wallet.dat",
-        ] {
-            assert!(is_secret(Path::new(name)), "{name}");
-        }
-        for name in [
-            "keys to the house.txt",
-            "secretary.odt",
-            "environment.md",
-            "a.b.txt",
-            "monkey.jpg",
-        ] {
-            assert!(!is_secret(Path::new(name)), "{name}");
-        }
-        assert!(is_key("x\n-----BEGIN OPENSSH PRIVATE KEY-----\n"));
-        assert!(!is_key("-----BEGIN CERTIFICATE-----"));
     }
 
     #[test]

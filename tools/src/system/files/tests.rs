@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{PermissionsExt as _, symlink},
+    },
     path::Path,
     time::Instant,
 };
@@ -13,7 +16,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     Ctx,
-    testing::{ctx, run, said},
+    testing::{ctx, run, said, told},
 };
 
 /// A folder beside the roots, and roots with all that tries to lead there.
@@ -184,6 +187,155 @@ async fn huge_and_oddly_named_files_are_handled() {
     assert!(root.join("line\nbreak \u{202e}txt.exe.txt").exists());
 }
 
+/// What a program from the shelf makes of these words, or nothing, said aloud, where it is missing.
+fn made(program: &str, args: &[&str], input: &str) -> Option<Vec<u8>> {
+    use std::{
+        io::Write as _,
+        process::{Command, Stdio},
+    };
+    let started = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = started else {
+        assert!(
+            std::env::var_os("TIRO_REQUIRE_REAL").is_none(),
+            "{program} is missing"
+        );
+        println!("SKIPPED: {program} is missing; run `cargo xtask setup`");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let made = child.wait_with_output().unwrap();
+    assert!(made.status.success());
+    Some(made.stdout)
+}
+
+/// One writes the fonts that every reader has, the other puts in pieces of its own with tables of what their letters are.
+#[tokio::test]
+async fn pdfs_that_real_programs_made_are_read_and_found_by_their_words() {
+    const ROFF: &str =
+        ".TL\nReport of the walrus\n.PP\nThe walrus counted forty-two seals in Gr\\[:u]n Harbour.\n";
+    const SVG: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='600' height='200'>\
+        <text x='20' y='40'>The narwhal counted forty-two seals in Gr\u{fc}n Harbour.</text></svg>";
+    let home = tempfile::tempdir().unwrap();
+    let ctx = ctx(home.path());
+    let root = home.path().join("files");
+    fs::create_dir(&root).unwrap();
+    for (name, program, args, input, animal) in [
+        ("groff.pdf", "groff", &["-Tpdf", "-ms"][..], ROFF, "walrus"),
+        ("cairo.pdf", "rsvg-convert", &["--format=pdf"][..], SVG, "narwhal"),
+    ] {
+        let Some(bytes) = made(program, args, input) else {
+            return;
+        };
+        assert!(bytes.starts_with(b"%PDF-"), "{program}");
+        fs::write(root.join(name), bytes).unwrap();
+        let read = said(run("files.read", json!({"file": name}), &ctx).await);
+        let sentence = format!("The {animal} counted forty-two seals in Gr\u{fc}n Harbour.");
+        assert!(read.contains(&sentence), "{program}: {read}");
+        let found = said(run("files.search", json!({"words": animal}), &ctx).await);
+        assert!(found.contains(name), "{program}: {found}");
+    }
+}
+
+/// A name of bytes that are no text cannot be said, but what is there can be found by what is in it or by the rest of its name,
+/// and nothing else is ever taken for it.
+#[tokio::test]
+async fn names_that_are_no_text_are_opened_moved_and_trashed_like_others() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ctx = ctx(home.path());
+    let root = home.path().join("files");
+    fs::create_dir_all(root.join("sub")).unwrap();
+    let (program, out) = (home.path().join("opener"), home.path().join("opened"));
+    let writes = format!(
+        "#!/bin/sh\nprintf '%s' \"$1\" > {0}.new && mv {0}.new {0}\n",
+        out.display()
+    );
+    fs::write(&program, writes).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    ctx.reach.opener = vec![program.to_string_lossy().into_owned()];
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9 menu \xff.txt");
+    let shown = "caf\u{fffd} menu \u{fffd}.txt";
+    let (here, there) = (root.join(name), root.join("sub").join(name));
+    fs::write(&here, "soup and bread").unwrap();
+    let listed = list(&ctx.dirs).unwrap();
+    assert!(listed.items.iter().any(|item| item.name == shown));
+    for said_of_it in ["menu", "caf menu", shown, &format!("files/{shown}")] {
+        let read = run("files.read", json!({"file": said_of_it}), &ctx).await;
+        assert_eq!(said(read), "soup and bread", "{said_of_it}");
+    }
+    // As a whole path it is that of another file, which is not there.
+    let path = here.to_string_lossy();
+    let asked = told(run("files.read", json!({"file": path}), &ctx).await);
+    assert!(asked.starts_with("I found no file called"), "{asked}");
+    let found = said(run("files.search", json!({"words": "soup"}), &ctx).await);
+    assert!(found.contains(shown), "{found}");
+    said(run("files.open", json!({"file": "menu"}), &ctx).await);
+    let begun = Instant::now();
+    while !out.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing was opened");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let address = format!(
+        "file://{}/caf%E9%20menu%20%FF.txt",
+        root.canonicalize().unwrap().display()
+    );
+    let opened = fs::read_to_string(&out).unwrap();
+    assert_eq!(
+        opened, address,
+        "the very file, byte by byte, in letters that any program takes"
+    );
+    let undo = || ctx.step.journal().undo(None).map(drop).unwrap();
+    said(run("files.move", json!({"file": "menu", "to": "sub"}), &ctx).await);
+    assert!(there.exists() && !here.exists());
+    undo();
+    assert!(here.exists() && !there.exists());
+    said(run("files.copy", json!({"file": "menu", "to": "sub"}), &ctx).await);
+    assert_eq!(fs::read_to_string(&there).unwrap(), "soup and bread");
+    undo();
+    assert!(here.exists() && !there.exists());
+    said(
+        run(
+            "files.rename",
+            json!({"file": "menu", "name": "Menu of today"}),
+            &ctx,
+        )
+        .await,
+    );
+    assert!(root.join("Menu of today.txt").exists());
+    undo();
+    let trashed = said(run("files.trash", json!({"file": "menu"}), &ctx).await);
+    assert_eq!(trashed, format!("I moved {shown} to the trash."));
+    let kept: Vec<_> = fs::read_dir(home.path().join("Trash/files")).unwrap().collect();
+    assert!(!here.exists() && kept.len() == 1);
+    let info = fs::read_dir(home.path().join("Trash/info"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let info = fs::read_to_string(info.path()).unwrap();
+    assert!(
+        info.contains("/files/caf%E9%20menu%20%FF.txt\n"),
+        "other programs restore it: {info}"
+    );
+    undo();
+    assert_eq!(fs::read_to_string(&here).unwrap(), "soup and bread");
+    // Two of which the same is shown are asked about.
+    fs::write(
+        root.join(std::ffi::OsStr::from_bytes(b"caf\xe8 menu \xfe.txt")),
+        "other",
+    )
+    .unwrap();
+    let asked = run("files.trash", json!({"file": "menu"}), &ctx)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(asked.contains("Which"), "{asked}");
+    assert!(here.exists());
+}
+
 #[tokio::test]
 async fn what_moves_to_another_disk_is_copied_and_trashed_here() {
     let home = tempfile::tempdir().unwrap();
@@ -279,7 +431,7 @@ proptest! {
             let root = home.path().join("files").canonicalize().unwrap();
             prop_assert!(item.path().starts_with(&root));
             prop_assert_eq!(item.path().canonicalize().unwrap(), item.path());
-            prop_assert!(!kind::is_secret(&item.below));
+            prop_assert!(!secret::is_secret(&item.below));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Item, below, kind, pdf};
+use super::{Item, below, pdf, secret};
 use crate::{
     contract::{Reach, ToolError},
     system::{plain, store::StoreError},
@@ -71,6 +71,10 @@ pub fn read(item: &Item, max: u64, reach: &Reach) -> Result<Text, TextError> {
         }
         let helper: Option<PathBuf> = reach.helper.clone();
         let text = pdf::text(bytes, helper.as_deref()).map_err(TextError::Pdf)?;
+        // A printed key is a key.
+        if secret::is_key(&text) {
+            return Err(TextError::Secret);
+        }
         let clipped = text.len() as u64 > max;
         return Ok(Text {
             text: plain::lines(cut(&text, max)),
@@ -79,7 +83,7 @@ pub fn read(item: &Item, max: u64, reach: &Reach) -> Result<Text, TextError> {
     }
     let (bytes, whole) = below::read(item, max.min(MAX_TEXT))?;
     let text = decode(bytes, whole)?;
-    if kind::is_key(&text) {
+    if secret::is_key(&text) {
         return Err(TextError::Secret);
     }
     Ok(Text {

@@ -15,7 +15,7 @@ use jiff::{Timestamp, ToSpan as _};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 
 use super::{BUSY, JournalError, Past, Retention, SYNC, Said};
-use crate::system::store::StoreError;
+use crate::system::store::{StoreError, kill};
 
 /// What `PRAGMA user_version` says; a higher one was written by a newer Tiro.
 const VERSION: i64 = 2;
@@ -175,11 +175,13 @@ impl Table {
 
     /// Begins a step.
     pub fn begin(&mut self, tool: &str, at: Timestamp) -> rusqlite::Result<i64> {
+        kill::point();
         begin(&self.db, tool, None, at)
     }
 
     /// Writes down what is about to be done.
     pub fn intend(&mut self, step: i64, change: &Change) -> rusqlite::Result<i64> {
+        kill::point();
         intend(&self.db, step, change)
     }
 
@@ -210,6 +212,7 @@ impl Table {
 
     /// Ends a step; one that changed nothing leaves no trace.
     pub fn close(&mut self, id: i64, say: Option<&Said>) -> rusqlite::Result<()> {
+        kill::point();
         let done = self.db.transaction()?;
         set_state(&done, id, State::Done)?;
         if let Some(said) = say {

@@ -137,11 +137,15 @@ pub fn sender_of(ctx: &Ctx, entry: &Entry, letter: &Letter) -> Result<Sender, To
             .chain([&letter.head.from]);
         people.any(|person| person.address.eq_ignore_ascii_case(address))
     };
-    let addressed = all.iter().find(|account| account.sends && got(&account.address));
-    let here = all
-        .iter()
-        .find(|account| account.sends && account.maildir == entry.folder.root);
-    match addressed.or(here) {
+    let sends = || all.iter().filter(|account| account.sends);
+    let here = |account: &&crate::MailAccount| account.maildir == entry.folder.root;
+    let addressed = |account: &&crate::MailAccount| got(&account.address);
+    // Accounts whose mail another program fetches may share the person's own Maildir.
+    let both = sends().filter(here).find(addressed);
+    match both
+        .or_else(|| sends().find(here))
+        .or_else(|| sends().find(addressed))
+    {
         Some(account) => Ok(of_account(account)),
         None => sender(ctx, None),
     }
@@ -385,6 +389,14 @@ impl Draft {
         match self.to.len() + self.cc.len() {
             0 | 1 => first,
             n => format!("{first} and {}", speech::count(n - 1, "other", "others")),
+        }
+    }
+
+    /// " from your account work": said where there are several, so that nobody writes from the wrong one.
+    pub fn by(&self, ctx: &Ctx) -> String {
+        match ctx.mail.accounts.len() {
+            0 | 1 => String::new(),
+            _ => format!(" from your account {}", self.from.account),
         }
     }
 

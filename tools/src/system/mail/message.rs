@@ -159,8 +159,8 @@ impl Head {
         Some(Head {
             from: people(sender).into_iter().next().unwrap_or_default(),
             reply_to: people(message.reply_to()),
-            to: people(message.to()),
-            cc: people(message.cc()),
+            to: everybody(message, HeaderName::To),
+            cc: everybody(message, HeaderName::Cc),
             subject: plain::one_line(message.subject().unwrap_or_default(), MAX_TEXT),
             date: Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH),
             message_id: id(message.message_id().unwrap_or_default()).unwrap_or_default(),
@@ -426,6 +426,13 @@ fn is_encrypted(message: &Message<'_>) -> bool {
         .is_none_or(|what| what.to_ascii_lowercase().contains("enveloped"));
     is("multipart", "encrypted")
         || (enveloped && (is("application", "pkcs7-mime") || is("application", "x-pkcs7-mime")))
+}
+
+/// The people of all fields of a name: there should be one of each, and some programs write one for each person.
+fn everybody(message: &Message<'_>, name: HeaderName<'_>) -> Vec<Person> {
+    let fields = message.header_values(name);
+    let people = fields.flat_map(|field| people(field.as_address()));
+    people.take(MAX_PEOPLE).collect()
 }
 
 fn people(address: Option<&Address<'_>>) -> Vec<Person> {

@@ -33,7 +33,7 @@ use crate::{
     system::{
         journal::Step,
         plain,
-        store::{self, StoreError, Turn},
+        store::{self, StoreError, Turn, kill},
     },
 };
 
@@ -468,13 +468,17 @@ impl Sender<'_> {
             }
         }
         for name in &names {
+            let path = self.outbox.folder.join(name);
+            // A file that was never finished is nothing but a copy of somebody's mail.
+            if store::is_temporary(&path) && is_older(&path, now) {
+                remove(&path)?;
+            }
             let Some((id, _)) = name
                 .rsplit_once('.')
                 .filter(|(_, end)| matches!(*end, "eml" | "note"))
             else {
                 continue;
             };
-            let path = self.outbox.folder.join(name);
             if State::ALL.iter().all(|s| !self.outbox.path(id, *s).exists()) && is_older(&path, now) {
                 remove(&path)?;
             }
@@ -650,6 +654,7 @@ fn split(name: &str) -> Option<(&str, State)> {
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {
+    kill::point();
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::of(path, e)),
         _ => Ok(()),

@@ -225,6 +225,70 @@ pub async fn signal(address: &str) -> (Connection, Sent) {
     (connection, sent)
 }
 
+/// signal-cli as it runs for all accounts of a person: these.
+struct Control(Arc<Mutex<Vec<&'static str>>>);
+
+#[zbus::interface(name = "org.asamk.SignalControl")]
+impl Control {
+    #[zbus(name = "listAccounts")]
+    fn list_accounts(&self) -> Vec<zbus::OwnedObjectPath> {
+        let path = |digits: &&str| format!("/org/asamk/Signal/_{digits}").try_into().unwrap();
+        self.0.lock().unwrap().iter().map(path).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_signal_accounts_the_one_that_the_config_names_sends() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let (home, work) = (Sent::default(), Sent::default());
+    let accounts = Arc::new(Mutex::new(vec!["491701", "431602"]));
+    let _service = Builder::address(world.address())
+        .serve_at("/org/asamk/Signal", Control(Arc::clone(&accounts)))
+        .serve_at("/org/asamk/Signal/_491701", Signal(Arc::clone(&home)))
+        .serve_at("/org/asamk/Signal/_431602", Signal(Arc::clone(&work)))
+        .name("org.asamk.Signal")
+        .build()
+        .await
+        .unwrap();
+    let anna = Recipient {
+        name: "Anna".into(),
+        number: "+491712345678".into(),
+    };
+    let mut ctx = world.ctx();
+    let mut go = async |number: &str| -> Result<(), ToolError> {
+        ctx.reach.signal = number.to_owned();
+        let (bus, way) = way(&ctx, None, &anna).await?;
+        send(&bus, &way, &anna, number).await
+    };
+    assert_eq!(
+        go("").await.unwrap_err().to_string(),
+        "Signal has several accounts here: +491701 and +431602. Say which one sends with messages.signal in the config."
+    );
+    assert_eq!(
+        go("+1 555").await.unwrap_err().to_string(),
+        "Signal has no account +1555 here, which messages.signal in the config names. There is +491701 and +431602."
+    );
+    assert!(home.lock().unwrap().is_empty() && work.lock().unwrap().is_empty());
+    go("+43 1602").await.unwrap();
+    go("+491701").await.unwrap();
+    let texts = |sent: &Sent| -> Vec<String> {
+        let sent = sent.lock().unwrap();
+        sent.iter().map(|(_, text)| text.clone()).collect()
+    };
+    assert_eq!(
+        (texts(&home), texts(&work)),
+        (vec!["+491701".into()], vec!["+43 1602".into()])
+    );
+    // Of one there is no choice, unless the config means another.
+    *accounts.lock().unwrap() = vec!["431602"];
+    go("").await.unwrap();
+    assert_eq!(texts(&work), ["+43 1602", ""]);
+    let other = go("+491701").await.unwrap_err().to_string();
+    assert!(other.starts_with("Signal has no account +491701 here"), "{other}");
+}
+
 /// KDE Connect with one phone on a bus.
 pub async fn phone(address: &str) -> (Connection, Sent) {
     let (connection, kde) = kde(address).await;
@@ -332,7 +396,7 @@ async fn a_service_that_says_no_or_nothing_is_told() {
             name: "X".into(),
             number: number.into(),
         };
-        let result = match way(&ctx.desk, None, &to).await {
+        let result = match way(&ctx, None, &to).await {
             Ok((bus, way)) => send(&bus, &way, &to, "hello").await,
             Err(error) => Err(error),
         };
@@ -370,7 +434,7 @@ async fn what_may_have_gone_is_not_said_to_have_failed() {
         name: "X".into(),
         number: "+49222".into(),
     };
-    let (bus, way) = way(&world.ctx().desk, None, &to).await.unwrap();
+    let (bus, way) = way(&world.ctx(), None, &to).await.unwrap();
     let error = send(&bus, &way, &to, "hello").await.unwrap_err().to_string();
     assert!(
         error.starts_with("I do not know whether the message to X was sent."),
@@ -383,7 +447,7 @@ async fn what_may_have_gone_is_not_said_to_have_failed() {
 async fn what_is_not_there_is_named() {
     let home = tempfile::tempdir().unwrap();
     let bare = ctx(home.path());
-    let error = ways(&bare.desk, None).await.unwrap_err().to_string();
+    let error = ways(&bare.desk, "", None).await.unwrap_err().to_string();
     assert!(error.contains("cannot reach a desktop session"), "{error}");
     let Some(world) = World::start().await else {
         return;
@@ -394,7 +458,7 @@ async fn what_is_not_there_is_named() {
         (Some(Service::Signal), "signal-cli"),
         (Some(Service::Sms), "KDE Connect"),
     ] {
-        let error = ways(&ctx.desk, wanted).await.unwrap_err().to_string();
+        let error = ways(&ctx.desk, "", wanted).await.unwrap_err().to_string();
         assert!(error.contains(expect), "{wanted:?}: {error}");
     }
     let (_service, _) = signal(world.address()).await;
@@ -415,12 +479,12 @@ async fn a_phone_that_is_away_is_called_and_named() {
     };
     // It comes when it is called.
     kde.now(|state| state.away = 3);
-    let (bus, way) = way(&ctx.desk, None, &anna).await.unwrap();
+    let (bus, way) = way(&ctx, None, &anna).await.unwrap();
     assert_eq!(kde.0.lock().unwrap().called, 1);
     assert_eq!(way.spoken(), "as a text message with My Phone");
     // It does not come.
     kde.now(|state| state.away = usize::MAX);
-    let refused = async || match super::way(&ctx.desk, None, &anna).await {
+    let refused = async || match super::way(&ctx, None, &anna).await {
         // A phone chooses its own name.
         Err(ToolError::TellOthers(text)) => text,
         other => panic!("{other:?}"),
@@ -450,7 +514,7 @@ async fn a_phone_that_is_away_is_called_and_named() {
     // Signal is a way, and nobody waits for the phone then.
     kde.now(|state| (state.away, state.called) = (usize::MAX, 0));
     let (_signal, _) = signal(world.address()).await;
-    let (_, way) = super::way(&ctx.desk, None, &anna).await.unwrap();
+    let (_, way) = super::way(&ctx, None, &anna).await.unwrap();
     assert_eq!(
         (way.spoken().as_str(), kde.0.lock().unwrap().called),
         ("by Signal", 0)
@@ -513,7 +577,7 @@ async fn a_daemon_that_hangs_is_not_said_to_be_absent() {
     };
     world.bad("org.kde.kdeconnect", Manner::Hangs).await;
     world.desk().patience = Duration::from_secs(1);
-    let error = ways(&world.ctx().desk, Some(Service::Sms)).await.unwrap_err();
+    let error = ways(&world.ctx().desk, "", Some(Service::Sms)).await.unwrap_err();
     assert_eq!(error.to_string(), "KDE Connect does not answer.");
 }
 

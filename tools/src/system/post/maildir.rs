@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::system::store::{self, StoreError};
+use crate::system::store::{self, StoreError, kill};
 
 /// Most messages of one folder that are looked at.
 const MAX_MESSAGES: usize = 200_000;
@@ -88,16 +88,19 @@ pub fn put(
     let part = folder.join("tmp").join(base);
     let write = || -> std::io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt as _;
+        kill::point();
         let mut file = File::options()
             .create(true)
             .truncate(true)
             .write(true)
             .mode(0o600)
             .open(&part)?;
+        kill::point();
         file.write_all(bytes)?;
         if let Some(when) = when {
             file.set_modified(when)?;
         }
+        kill::point();
         file.sync_all()
     };
     write().map_err(|e| StoreError::of(&part, e))?;

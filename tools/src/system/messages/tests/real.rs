@@ -184,7 +184,7 @@ async fn device(bus: &Bus, method: &str) -> Result<(), Trouble> {
 async fn until(ctx: &Ctx, expect: Result<(), &str>) {
     let began = Instant::now();
     loop {
-        let ways = super::super::ways(&ctx.desk, Some(Service::Sms)).await;
+        let ways = super::super::ways(&ctx.desk, "", Some(Service::Sms)).await;
         let fits = match (&ways, expect) {
             (Ok(_), Ok(())) => true,
             (Err(error), Err(part)) => error.to_string().contains(part),
@@ -301,7 +301,7 @@ async fn real_text_messages_go_through_kde_connect() {
         name: "Anna".into(),
         number: "+491712345678".into(),
     };
-    let (bus, by) = way(&ctx.desk, None, &anna).await.unwrap();
+    let (bus, by) = way(&ctx, None, &anna).await.unwrap();
     phone.obey(json!({"drop": null})).await;
     until(&ctx, Err("KDE Connect cannot reach Walk Phone now.")).await;
     let gone = send(&bus, &by, &anna, "x").await.unwrap_err().to_string();
@@ -314,7 +314,7 @@ async fn real_text_messages_go_through_kde_connect() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         phone.connect().await;
     };
-    let (ways, ()) = tokio::join!(super::super::ways(&ctx.desk, None), comes);
+    let (ways, ()) = tokio::join!(super::super::ways(&ctx.desk, "", None), comes);
     assert_eq!(ways.unwrap().1, std::slice::from_ref(&by));
     phone.obey(json!({"conversations": []})).await;
     let none = recent(&ctx.desk).await.unwrap_err().to_string();
