@@ -1,10 +1,12 @@
 //! `cargo xtask idle`: what a daemon costs that nobody talks to, measured from outside (proc(5)): its processor time over a
-//! minute and its resident memory. There are no weights in its home, so no engine is loaded.
+//! minute and its resident memory. It is on a session bus of its own, and has its icon there. Where the weights are, it has
+//! answered a spoken question before, and both engines have left again; what they leave behind counts.
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader},
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -13,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     place,
-    run::{output, program},
+    run::{output, program, run},
 };
 
 /// Highest share of one core.
@@ -22,6 +24,12 @@ const CPU: f64 = 0.005;
 const MEMORY: u64 = 60;
 /// After this long the start is over.
 const START: Duration = Duration::from_secs(10);
+/// How long the engines may take to load, to answer and to leave.
+const ENGINES: Duration = Duration::from_secs(300);
+/// So many seconds they are away before they count as gone.
+const AWAY: u32 = 20;
+/// The question that they answer before.
+const QUESTION: &str = "tests/audio/calendar-tomorrow.wav";
 
 /// Measures; fails when it is too much.
 pub fn idle(options: &[&str]) -> Result<()> {
@@ -49,19 +57,46 @@ pub fn idle(options: &[&str]) -> Result<()> {
         fs::remove_dir_all(&home)?;
     }
     fs::create_dir_all(&home)?;
-    // Engines that have nothing to load end at once, and are not started again until somebody asks.
-    let none = home.join("none").display().to_string();
-    let none = format!("[llm]\nmodel = {none:?}\n[stt]\nmodel = {none:?}\n");
-    fs::write(home.join("config.toml"), none)?;
-    let daemon = Ended(
-        program(&tiro)
-            .arg("daemon")
+    let models = place::models()?;
+    let weights = ["qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "ggml-base.bin"];
+    let whole = weights.iter().all(|file| models.join(file).is_file());
+    let config = match whole {
+        true => "[llm]\nidle_unload = \"5s\"\n[stt]\nidle_unload = \"5s\"\n".to_owned(),
+        // Engines that have nothing to load end at once, and are not started again until somebody asks.
+        false => {
+            let none = home.join("none").display().to_string();
+            format!("[llm]\nmodel = {none:?}\n[stt]\nmodel = {none:?}\n")
+        }
+    };
+    fs::write(home.join("config.toml"), config)?;
+    let bus = bus()?;
+    let tiro = |arguments: &[&str]| {
+        let mut command = program(&tiro);
+        command
+            .args(arguments)
             .env("TIRO_HOME", &home)
-            .stdin(Stdio::null())
-            .spawn()
-            .with_context(|| format!("starting {}", tiro.display()))?,
-    );
+            .env("TIRO_MODELS", &models);
+        command.env_remove("DBUS_SESSION_BUS_ADDRESS");
+        if let Some((_, address)) = &bus {
+            command
+                .env("TIRO_BUS", "session")
+                .env("DBUS_SESSION_BUS_ADDRESS", address);
+        }
+        command
+    };
+    let daemon = tiro(&["daemon"])
+        .stdin(Stdio::null())
+        .spawn()
+        .context("starting the daemon")?;
+    let daemon = Ended(daemon);
     sleep(START);
+    match whole {
+        true => answered(&tiro)?,
+        false => eprintln!(
+            "There are no weights in {}, so no engine was loaded before.",
+            models.display()
+        ),
+    }
     let (before, began) = (cpu(&daemon)?, Instant::now());
     sleep(minute);
     let used = (cpu(&daemon)? - before) / ticks / began.elapsed().as_secs_f64();
@@ -74,6 +109,55 @@ pub fn idle(options: &[&str]) -> Result<()> {
     ensure!(used < CPU, "more than {} % of a core", CPU * 100.0);
     ensure!(memory < MEMORY, "more than {MEMORY} MiB");
     Ok(())
+}
+
+/// A session bus that ends with us, and its address; nothing where there is none to be had.
+fn bus() -> Result<Option<(Ended, String)>> {
+    let started = program("dbus-daemon")
+        .args(["--session", "--nofork", "--print-address"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut bus) = started else {
+        eprintln!("There is no dbus-daemon, so the daemon is measured without a session bus.");
+        return Ok(None);
+    };
+    let out = bus.stdout.take();
+    let bus = Ended(bus);
+    let mut address = String::new();
+    BufReader::new(out.context("starting a bus")?).read_line(&mut address)?;
+    Ok(Some((bus, address.trim().to_owned())))
+}
+
+/// Has both engines load and answer, and waits until they have left.
+fn answered(tiro: &impl Fn(&[&str]) -> Command) -> Result<()> {
+    until("the model is ready", tiro, |status| {
+        status.contains("\"prefix\":{")
+    })?;
+    let question = place::root().join(QUESTION).display().to_string();
+    run(&mut tiro(&["ask", "--wav", &question]))?;
+    // One that is loaded again by then, to be ready for the next question, leaves as well.
+    let mut seconds = 0;
+    until("the engines have left", tiro, |status| {
+        let left = status.matches("\"running\":false").count() == 2;
+        seconds = if left { seconds + 1 } else { 0 };
+        seconds > AWAY
+    })
+}
+
+/// Waits until the daemon is so.
+fn until(what: &str, tiro: &impl Fn(&[&str]) -> Command, mut is_so: impl FnMut(&str) -> bool) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let status = tiro(&["status", "--json"])
+            .output()
+            .context("asking the daemon")?;
+        if is_so(&String::from_utf8_lossy(&status.stdout)) {
+            return Ok(());
+        }
+        ensure!(began.elapsed() < ENGINES, "waited in vain until {what}");
+        sleep(Duration::from_secs(1));
+    }
 }
 
 /// A program that does not outlive us.
