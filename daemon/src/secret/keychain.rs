@@ -1,5 +1,5 @@
-//! The keychain of macOS, asked through its own command `security`. It was compiled for macOS and never run there: what is
-//! known of its answers is its manual page and Apple's published source, and the tests speak to a double of it.
+//! The keychain of macOS, asked through its own command `security`. It was compiled and tried against a double on Linux and has
+//! never run on a Mac: what is known of its answers is its manual page and Apple's published source.
 
 use std::{ffi::OsStr, process::Stdio};
 
