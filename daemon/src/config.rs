@@ -169,7 +169,7 @@ section! {
         key_command: String = String::new(),
         /// A file with the key, which nobody but you may read.
         key_file: FilePath = FilePath::default(),
-        /// Whether the Secret Service has the key, by the attributes service = "tiro" and account = "llm".
+        /// Whether the Secret Service (on macOS the keychain) has the key, by the attributes service = "tiro" and account = "llm".
         keyring: bool = false,
     }
 }
@@ -481,8 +481,8 @@ section! {
 }
 
 section! {
-    /// One CalDAV or CardDAV account. Without a command or a file for the password, the Secret Service is asked for
-    /// it, by the attributes service = "tiro" and account = the name.
+    /// One CalDAV or CardDAV account. Without a command or a file for the password, the Secret Service (on macOS the
+    /// keychain) is asked for it, by the attributes service = "tiro" and account = the name.
     DavAccount {
         /// What you call it.
         name: AccountName = AccountName::default(),
@@ -515,8 +515,8 @@ section! {
 }
 
 section! {
-    /// One mail account. Without a command or a file for the password, the Secret Service is asked for it, by the
-    /// attributes service = "tiro" and account = the name.
+    /// One mail account. Without a command or a file for the password, the Secret Service (on macOS the keychain) is asked
+    /// for it, by the attributes service = "tiro" and account = the name.
     MailAccount {
         /// What you call it.
         name: AccountName = AccountName::default(),

@@ -1,4 +1,8 @@
-//! Passwords: from a command, from a file that nobody else may read, or from the Secret Service. None is ever logged.
+//! Passwords: from a command, from a file that nobody else may read, or from the system's keeper of passwords: the Secret
+//! Service, on macOS the keychain. None is ever logged.
+
+#[cfg(any(target_os = "macos", test))]
+mod keychain;
 
 use std::{
     collections::HashMap, ffi::OsStr, fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path,
@@ -14,10 +18,16 @@ use crate::config::FilePath;
 
 /// No password and no token is longer.
 const MAX: u64 = 64 * 1024;
-/// How long a command or the Secret Service has: some ask the person first.
+/// How long a command or the system's keeper of passwords has: some ask the person first.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Who keeps passwords on this system.
+const KEEPER: &str = if cfg!(target_os = "macos") {
+    "keychain"
+} else {
+    "Secret Service"
+};
 
-/// Where the config says that an account's secret is. Without a word on it the Secret Service is asked.
+/// Where the config says that an account's secret is. Without a word on it the system's keeper of passwords is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// The account.
@@ -81,18 +91,18 @@ impl Place<'_> {
                 .with_context(|| format!("The password_file of the account {name} cannot be used"))?;
             return Ok(Secret::Password(password));
         }
-        match tokio::time::timeout(PATIENCE, of_service(name)).await {
+        match tokio::time::timeout(PATIENCE, of_keeper(name)).await {
             Ok(password) => password
                 .map(Secret::Password)
                 .with_context(|| format!("There is no password for the account {name}")),
             Err(_) => {
-                bail!("The Secret Service does not answer, so there is no password for the account {name}")
+                bail!("The {KEEPER} does not answer, so there is no password for the account {name}")
             }
         }
     }
 }
 
-/// The key of a model server: printed by a command, in a file, or kept by the Secret Service for this account. Nothing where
+/// The key of a model server: printed by a command, in a file, or kept by the system for this account. Nothing where
 /// none of them is named.
 ///
 /// # Errors
@@ -109,9 +119,9 @@ pub async fn key(command: &str, file: &FilePath, account: Option<&str>) -> anyho
     let Some(account) = account else {
         return Ok(None);
     };
-    match tokio::time::timeout(PATIENCE, of_service(account)).await {
+    match tokio::time::timeout(PATIENCE, of_keeper(account)).await {
         Ok(key) => key.map(Some).context("There is no key for the model server"),
-        Err(_) => bail!("The Secret Service does not answer, so there is no key for the model server"),
+        Err(_) => bail!("The {KEEPER} does not answer, so there is no key for the model server"),
     }
 }
 
@@ -180,20 +190,28 @@ fn of_file(path: &Path) -> anyhow::Result<String> {
     first_line(bytes).with_context(|| format!("{shown} holds no password"))
 }
 
-/// What the Secret Service keeps for this account.
+/// What the system keeps for this account.
 ///
 /// # Errors
-/// When there is no bus, no such service, no such password, or it is locked.
-async fn of_service(account: &str) -> anyhow::Result<String> {
-    let bus = Connection::session()
-        .await
-        .context("there is no session bus; set a command or a file instead")?;
-    ask(&bus, account).await
+/// When there is no keeper of passwords, no such password, or it is locked.
+async fn of_keeper(account: &str) -> anyhow::Result<String> {
+    #[cfg(target_os = "macos")]
+    return keychain::ask(keychain::PROGRAM, account).await;
+    #[cfg(not(target_os = "macos"))]
+    {
+        let bus = Connection::session()
+            .await
+            .context("there is no session bus; set a command or a file instead")?;
+        of_service(&bus, account).await
+    }
 }
 
-/// The Secret Service API, draft 0.2: OpenSession, SearchItems, GetSecret. The session is plain, since the bus is
-/// this person's own.
-async fn ask(bus: &Connection, account: &str) -> anyhow::Result<String> {
+/// What the Secret Service on this bus keeps for an account, by its API, draft 0.2: OpenSession, SearchItems, GetSecret. The
+/// session is plain, since the bus is this person's own.
+///
+/// # Errors
+/// When there is no such service, no such password, or it is locked.
+pub async fn of_service(bus: &Connection, account: &str) -> anyhow::Result<String> {
     const SERVICE: &str = "org.freedesktop.secrets";
     const ROOT: &str = "/org/freedesktop/secrets";
     const MAIN: Option<&str> = Some("org.freedesktop.Secret.Service");
@@ -365,12 +383,12 @@ mod tests {
                 .build();
             let client = zbus::connection::Builder::unix_stream(ours).p2p().build();
             let (_server, client) = tokio::try_join!(server, client).unwrap();
-            let secret = ask(&client, "home").await;
+            let secret = of_service(&client, "home").await;
             match locked {
                 false => assert_eq!(secret.unwrap(), "from the service"),
                 true => assert!(secret.unwrap_err().to_string().contains("locked")),
             }
-            let other = ask(&client, "other").await.unwrap_err().to_string();
+            let other = of_service(&client, "other").await.unwrap_err().to_string();
             assert!(
                 other.contains("secret-tool store --label Tiro service tiro account other"),
                 "{other}"

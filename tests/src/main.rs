@@ -27,6 +27,14 @@ mod far;
 mod llama_server;
 mod wyoming;
 mod dialogs;
+mod keyring;
+#[path = "../../tools/tests/post/servers.rs"]
+#[expect(
+    dead_code,
+    reason = "what else the servers can do is for the tests of one room"
+)]
+mod post_servers;
+mod arriving;
 mod real;
 mod verbs;
 mod full_disk;

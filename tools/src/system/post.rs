@@ -314,6 +314,4 @@ impl PostError {
 }
 
 #[cfg(test)]
-mod kills;
-#[cfg(test)]
 mod tests;

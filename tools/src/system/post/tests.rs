@@ -1,5 +1,7 @@
 //! The outbox going out, killed between every two steps: each mail arrives once, or waits and says so.
 
+mod kills;
+
 use std::{
     path::Path,
     sync::{

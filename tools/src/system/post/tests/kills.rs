@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-use super::*;
+use super::super::*;
 use crate::system::{
     journal::{Journal, Retention},
     mail::outbox::{Outbox, Outgoing, State, Ticket},
@@ -199,7 +199,7 @@ fn victim_kills_itself_at_the_point_that_it_was_given() {
 
 /// Lets a process do all of it up to a point. Whether it was killed there; it had finished where there are not so many.
 fn kill_at(point: usize, act: &str, queue: bool, root: &Path) -> bool {
-    let name = "system::post::kills::victim_kills_itself_at_the_point_that_it_was_given";
+    let name = "system::post::tests::kills::victim_kills_itself_at_the_point_that_it_was_given";
     let ended = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name])
         .env(VICTIM, format!("{act}|{queue}|{point}|{}", root.display()))
