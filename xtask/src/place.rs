@@ -7,10 +7,12 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// The workspace.
+/// The workspace. Cargo says where it is when it runs this program; where it was compiled is another place once the clone was
+/// moved or its target folder copied, and cargo need not build it again for that.
 pub fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_owned()
+    let compiled = || PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").map_or_else(compiled, PathBuf::from);
+    manifest.parent().map_or_else(|| manifest.clone(), Path::to_owned)
 }
 
 /// Cargo's target folder, whatever set it: this program lies in `TARGET/debug/`.
