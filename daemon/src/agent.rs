@@ -526,7 +526,8 @@ impl Agent {
         let said = self.talk.said();
         if let Some(said) = said.last() {
             times::settle(&mut call.arguments, entry.times, &entry.parameters(), said);
-            names::settle(&mut call.arguments, entry, &self.toolbox, said);
+            let told = self.last.as_ref().map_or("", |last| last.text.as_str());
+            names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(

@@ -34,6 +34,8 @@ pub trait Tool: 'static {
     /// Whether a time in the request can only be its `when`. False where it may as well be among the words that are looked
     /// for: "the mail about friday's meeting".
     const TIMED: bool = false;
+    /// Arguments that say more about the time that was named, and nothing without one: the place of that time.
+    const OF_TIME: &'static [&'static str] = &[];
     /// Arguments that the model may word by itself: a text that the person dictates, which may be whole sentences, or an
     /// address that is written otherwise than said. Every other required text is copied from the person's words.
     const WORDED: &'static [&'static str] = &[];
@@ -505,6 +507,8 @@ pub struct Entry {
     pub untrusted: bool,
     /// As [`Tool::TIMED`].
     pub timed: bool,
+    /// As [`Tool::OF_TIME`].
+    pub of_time: &'static [&'static str],
     /// As [`Tool::WORDED`].
     pub worded: &'static [&'static str],
     /// [`Tool::NAMED`].
@@ -541,6 +545,7 @@ impl Entry {
             confirm: T::CONFIRM,
             untrusted: T::UNTRUSTED,
             timed: T::TIMED,
+            of_time: T::OF_TIME,
             worded: T::WORDED,
             named: T::NAMED,
             times: T::TIMES,

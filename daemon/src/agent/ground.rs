@@ -39,6 +39,8 @@ const ALIKE: f64 = 0.9;
 const SOUNDS_LIKE: f64 = 0.7;
 /// A text may have one word in so many that nobody said.
 const STRANGE: usize = 4;
+/// A text of so many words may be a request; fewer may be all that was said, and an answer.
+const WHOLE_REQUEST: usize = 5;
 /// Words of one number, at most: "nine hundred and ninety nine thousand".
 const LONGEST_NUMBER: usize = 8;
 /// Words that were heard for one, at most.
@@ -95,7 +97,7 @@ pub fn ground(
         let gone = match value {
             Value::String(text) if free_text(property) => match needed {
                 true => !named(text, &all_said, &of_tool),
-                false => !grounded(text, &heard) || all_of(text, &of_tool),
+                false => !grounded(text, &heard) || all_of(text, &of_tool) || heard.is_said_whole(text),
             },
             // What was said in other words stays: none of what is asked for may get lost.
             Value::Array(all) if needed && !all.is_empty() && free_text(&property["items"]) => {
@@ -229,6 +231,12 @@ impl<'a> Heard<'a> {
             told.runs.iter().all(|run| said.iter().any(|said| said.has(run)))
         };
         counted && strange * STRANGE <= all
+    }
+
+    /// Whether a text is a whole request. Then the model copied it because it had to write something.
+    fn is_said_whole(&self, text: &str) -> bool {
+        let text: Vec<String> = words(text).collect();
+        text.len() >= WHOLE_REQUEST && self.texts.iter().any(|said| words(said).eq(text.iter().cloned()))
     }
 
     fn sounds_like(&self, word: &str) -> bool {
@@ -539,6 +547,21 @@ mod tests {
             "go to wiki pedia dot org",
             "https://en.wikipedia.org/wiki/Pizza",
             true,
+        );
+    }
+
+    #[test]
+    fn a_whole_request_is_no_argument_of_itself() {
+        let said = "do I have anything on friday";
+        check(
+            said,
+            json!({"when": "friday", "label": said}),
+            json!({"when": "friday"}),
+        );
+        check(
+            "the red bike",
+            json!({"label": "the red bike"}),
+            json!({"label": "the red bike"}),
         );
     }
 

@@ -7,15 +7,16 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
-use tools::{Entry, system::known::Kind};
+use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
 
 use super::{several, toolbox::Toolbox};
 
 /// What is said of anything.
 const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
 
-/// Puts the arguments of a call right that are names, from what was said.
-pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) {
+/// Puts the arguments of a call right that are names, from what was said and what Tiro `told` before: a model that takes a
+/// name from there takes what stood around it, too ("Dentist tomorrow at 09:30").
+pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str, told: &str) {
     let Some(given) = arguments.as_object_mut() else {
         return;
     };
@@ -31,7 +32,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     };
     let name_in = |kind: Kind, text: &str| {
         let part = toolbox.named_in(kind, text)?;
-        is_around(part, text, &openers).then(|| part.to_owned())
+        (is_around(part, text, &openers) || is_told(text, told)).then(|| part.to_owned())
     };
     repeats(given, entry, &required, &name_in);
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
@@ -56,10 +57,18 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
             }
             None => None,
         };
+        let time = means.as_deref().and_then(|means| time_behind(means, text));
+        let time = time.filter(|_| !is_told(text, told)).map(str::to_owned);
         match means {
             Some(means) => given.insert((*name).to_owned(), means.into()),
             None => given.shift_remove(*name),
         };
+        let finds = entry.times.iter().find(|(_, role)| *role == TimeRole::Find);
+        if let (Some(time), Some((when, _))) = (time, finds)
+            && !given.contains_key(*when)
+        {
+            given.insert((*when).to_owned(), time.into());
+        }
     }
 }
 
@@ -105,7 +114,24 @@ fn is_around(part: &str, text: &str, openers: &HashSet<&str>) -> bool {
     };
     let is_stop = |word: &str| tools::discover::words::is_stop_word(word);
     words(before).all(|word| is_stop(&word) || openers.contains(word.as_str()))
-        && words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
+        && (words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
+            || time_behind(part, text).is_some())
+}
+
+/// The time that stands behind a part of a text, where nothing else does: "yoga on Sunday".
+fn time_behind<'t>(part: &str, text: &'t str) -> Option<&'t str> {
+    let (_, after) = text.split_once(part)?;
+    let [time] = &said_times(after)[..] else {
+        return None;
+    };
+    let (before, behind) = (&after[..time.place.start], &after[time.place.end..]);
+    let small = |word: String| ["at", "for", "from", "in", "of", "on", "s", "this"].contains(&word.as_str());
+    (words(before).all(small) && words(behind).next().is_none()).then(|| &after[time.place.clone()])
+}
+
+/// Whether Tiro said these words before.
+fn is_told(text: &str, told: &str) -> bool {
+    !text.trim().is_empty() && told.to_lowercase().contains(&text.trim().to_lowercase())
 }
 
 /// Whether these words are called what the argument is: "the golf calendar", "the list of tools", "calendar called golf".
@@ -167,7 +193,9 @@ mod tests {
         let toolbox = toolbox();
         for (tool, said, about) in [
             ("notes.read", "which paint colours were those", true),
-            ("notes.delete", "which paint colours were those", false),
+            // It asks first.
+            ("notes.delete", "erase my paint colours", true),
+            ("notes.append", "which paint colours were those", false),
             ("files.read", "which paint colours were those", false),
             ("notes.read", "which birds can talk", false),
             ("calendar.query", "how long is the lunch with Anna", true),
@@ -182,7 +210,9 @@ mod tests {
         let check = |tool: &str, said: &str, given: Value, expect: Value| {
             let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
             let mut settled = given.clone();
-            settle(&mut settled, entry, &toolbox, said);
+            let told =
+                "Tomorrow you have two events: Dentist at 09:30, at Dr. Weber, and Lunch with Anna at 12:30.";
+            settle(&mut settled, entry, &toolbox, said, told);
             assert_eq!(settled, expect, "{said:?} {given}");
         };
         check(
@@ -196,6 +226,26 @@ mod tests {
             "move the library books thing to Monday",
             json!({"title": "move the library books thing", "due": "Monday"}),
             json!({"title": "library books", "due": "Monday"}),
+        );
+        // Tiro's own words around it.
+        check(
+            "calendar.update_event",
+            "move it to three",
+            json!({"event": "Dentist at 09:30, at Dr. Weber", "title": "Dentist at 09:30, at Dr. Weber", "start": "three"}),
+            json!({"event": "Dentist", "start": "three"}),
+        );
+        // The day is no part of the name, and says which one.
+        check(
+            "calendar.delete_event",
+            "I won't make it to the dentist on Sunday, remove that",
+            json!({"event": "dentist on Sunday"}),
+            json!({"event": "dentist", "when": "Sunday"}),
+        );
+        check(
+            "calendar.delete_event",
+            "remove the dentist with Tom on Sunday",
+            json!({"event": "dentist with Tom on Sunday"}),
+            json!({"event": "dentist with Tom on Sunday"}),
         );
         // What it shall be called was written twice.
         check(

@@ -22,9 +22,6 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
         true => return,
         false => said_times(said),
     };
-    if found.is_empty() {
-        return;
-    }
     let mut sentence = Sentence {
         said,
         used: vec![None; found.len()],
@@ -35,6 +32,13 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
             .as_array()
             .is_some_and(|all| all.iter().any(|one| one == name))
     };
+    if sentence.found.is_empty() {
+        return given.retain(|name, value| {
+            let is_of_time = || value.as_str().is_none_or(is_time);
+            required(name) || times.iter().all(|(time, _)| time != name) || is_of_time()
+        });
+    }
+    sentence.turn_round(given, times);
     for (name, _) in times {
         let Some(text) = given.get(*name).and_then(Value::as_str) else {
             continue;
@@ -125,6 +129,16 @@ impl<'a> Sentence<'a> {
             }
             [] => Taken::AsItIs,
             [one] => self.take_one(name, times, text, one, given),
+            // More than times was taken: the whole sentence, or a length and an hour in one.
+            _ if timing != TimeRole::Find && !is_time(text) => {
+                let free = |at: &usize| self.used[*at].is_none() && self.fits(timing, *at);
+                let free: Vec<usize> = touched.into_iter().filter(free).collect();
+                match free[..] {
+                    [] => Taken::Gone,
+                    [one] => self.take_one(name, times, text, one, given),
+                    _ => self.take_all(name, &free),
+                }
+            }
             // From one time to another: both are gone, and the words stay as they are.
             _ => {
                 for one in touched {
@@ -132,6 +146,50 @@ impl<'a> Sentence<'a> {
                 }
                 Taken::AsItIs
             }
+        }
+    }
+
+    /// Several stretches for one argument, where they are parts of one time: a day and its hour.
+    fn take_all(&mut self, name: &str, all: &[usize]) -> Taken {
+        let mut texts = all.iter().map(|at| self.text(*at));
+        let first = texts.next().map(str::to_owned);
+        match first.and_then(|first| texts.try_fold(first, |both, text| together(&both, text))) {
+            Some(whole) => {
+                for at in all {
+                    self.used[*at] = Some(name.to_owned());
+                }
+                Taken::Said(whole)
+            }
+            None => Taken::AsItIs,
+        }
+    }
+
+    /// What is put somewhere else begins there: who moves it "to half past four" said nothing about its end.
+    fn turn_round(&self, given: &mut Map<String, Value>, times: Times<'_>) {
+        const ENDING: [&str; 13] = [
+            "end", "ends", "ending", "extend", "finish", "finishes", "last", "lasts", "longer", "over",
+            "shorten", "shorter", "stretch",
+        ];
+        let of_role = |wanted: TimeRole| times.iter().find(|(_, role)| *role == wanted);
+        let (Some((start, _)), Some((end, _))) = (of_role(TimeRole::Moved), of_role(TimeRole::End)) else {
+            return;
+        };
+        let Some(standing) = given
+            .get(*end)
+            .and_then(Value::as_str)
+            .and_then(|text| place(self.said, text))
+        else {
+            return;
+        };
+        let before = self.said[..standing.start].split_whitespace().next_back();
+        let is_there = before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
+        let ends = words(self.said).any(|word| ENDING.contains(&word.as_str()));
+        if is_there
+            && !ends
+            && !given.contains_key(*start)
+            && let Some(text) = given.shift_remove(*end)
+        {
+            given.insert((*start).to_owned(), text);
         }
     }
 
@@ -225,7 +283,10 @@ impl<'a> Sentence<'a> {
                 let both = joined(given.get(*name)?.as_str()?, text)?;
                 Some((*name, both))
             });
-            let elsewhere = self.stands_elsewhere(one, given);
+            let elsewhere = self
+                .stands_elsewhere(one, given)
+                // What is nothing but this time was mistaken for something else.
+                .filter(|holder| given[holder].as_str().is_none_or(|value| !is_all(value, text)));
             if let Some((name, both)) = apart.filter(|_| elsewhere.is_none()) {
                 given.insert(name.to_owned(), both.into());
                 self.used[one] = Some(name.to_owned());
@@ -352,6 +413,21 @@ fn without(text: &str, time: &str) -> Option<String> {
         () => return None,
     };
     Some(text[kept].to_owned())
+}
+
+/// Two stretches as one time: a day and its hour, or how often and at what hour.
+fn together(one: &str, other: &str) -> Option<String> {
+    let at_that_hour = || {
+        let both = format!("{one} at {other}");
+        (names_hours(other) && is_time(&both)).then_some(both)
+    };
+    joined(one, other).or_else(at_that_hour)
+}
+
+/// Whether a text says this time and nothing else.
+fn is_all(text: &str, time: &str) -> bool {
+    let content = |text: &str| words(text).filter(|word| !is_small(word)).collect::<Vec<_>>();
+    content(text) == content(time)
 }
 
 fn hint(timing: TimeRole) -> Hint {
@@ -608,6 +684,60 @@ mod tests {
             json!({"text": "the date ninety days from now"}),
             json!({"text": "ninety days from now"}),
         );
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        // Nothing was said of time at all.
+        check(
+            "calendar.delete_event",
+            "I can't make the concert after all, take it out of the calendar",
+            json!({"event": "concert", "when": "after all"}),
+            json!({"event": "concert"}),
+        );
+        // More than the time was copied.
+        check(
+            "alarms.set",
+            "on Saturdays and Sundays I'd like an alarm at nine thirty",
+            json!({"time": "on Saturdays and Sundays I'd like an alarm at nine thirty"}),
+            json!({"time": "Saturdays and Sundays at nine thirty"}),
+        );
+        check(
+            "calendar.create_event",
+            "Set up a forty five minute call with Sofía on December first at two thirty",
+            json!({"title": "call", "start": "December first at two thirty", "end": "two thirty and forty-five minutes"}),
+            json!({"title": "call", "start": "December first at two thirty", "end": "forty five minute"}),
+        );
+        // A day is no list.
+        check(
+            "reminders.update",
+            "move it to Saturday",
+            json!({"title": "buy stamps", "list": "saturday"}),
+            json!({"title": "buy stamps", "due": "Saturday"}),
+        );
+    }
+
+    #[test]
+    fn what_is_moved_begins_there() {
+        for (said, given, expect) in [
+            (
+                "push it back to half past four",
+                json!({"event": "review", "end": "half past four"}),
+                json!({"event": "review", "start": "half past four"}),
+            ),
+            (
+                "extend it to half past four",
+                json!({"event": "review", "end": "half past four"}),
+                json!({"event": "review", "end": "half past four"}),
+            ),
+            (
+                "make it last until half past four",
+                json!({"event": "review", "end": "half past four"}),
+                json!({"event": "review", "end": "until half past four"}),
+            ),
+        ] {
+            check("calendar.update_event", said, given, expect);
+        }
     }
 
     #[test]

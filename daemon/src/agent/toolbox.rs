@@ -314,10 +314,10 @@ impl Toolbox {
         hits
     }
 
-    /// Whether these words name something of the person's own that this tool looks at and does not change.
+    /// Whether these words name something of the person's own that this tool looks at, or asks about before it changes it.
     pub fn is_about(&self, name: &str, words: &str) -> bool {
-        let reads = self.find(name).is_some_and(|entry| entry.effect == Effect::Read);
-        reads
+        let harmless = |entry: &Entry| entry.effect == Effect::Read || entry.confirm;
+        self.find(name).is_some_and(harmless)
             && self
                 .asked
                 .known

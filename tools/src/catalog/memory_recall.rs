@@ -91,7 +91,11 @@ impl Tool for This {
 /// "everything", "me", "what you know".
 fn means_everything(about: &str) -> bool {
     words::split(about).iter().all(|word| {
-        words::is_stop_word(word) || matches!(word.as_str(), "everything" | "all" | "anything" | "myself")
+        words::is_stop_word(word)
+            || matches!(
+                word.as_str(),
+                "everything" | "all" | "anything" | "myself" | "fact" | "facts" | "thing" | "things"
+            )
     })
 }
 
@@ -126,7 +130,12 @@ mod tests {
         ] {
             assert_eq!(ask(json!({"about": about})).await, expect);
         }
-        for args in [json!({}), json!({"about": "me"}), json!({"about": "everything"})] {
+        for args in [
+            json!({}),
+            json!({"about": "me"}),
+            json!({"about": "everything"}),
+            json!({"about": "facts about me"}),
+        ] {
             let text = ask(args).await;
             assert!(
                 text.starts_with("I remember three things: ") && text.contains("Eva is your sister."),

@@ -266,6 +266,13 @@ mod tests {
         check("two by two", "(2*2)");
         check("two times pi", "(2*pi)");
         check("three dozen", "(3*12)");
+        check("186 euros between six of us, how much each", "(186/6)");
+        check("split ninety between four", "(90/4)");
+        check("split 120 by 5 people", "(120/5)");
+        check("the difference between nine and four", "(9-4)");
+        // As a recogniser writes it.
+        check("ate times twelve", "(8*12)");
+        check("nine plus won", "(9+1)");
     }
 
     #[test]

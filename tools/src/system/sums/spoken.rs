@@ -1,6 +1,7 @@
 //! Reads a sum as people say it into tokens: numbers in words, phrases for operators, signs as they are.
 
 use super::{NoSum, Token};
+use crate::when;
 
 /// A word, a number in digits, or a sign.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +112,10 @@ impl Words {
                         self.phrase(found, &mut tokens)?;
                     } else if FILLERS.split(' ').any(|f| f == word) {
                         self.at += 1;
+                    } else if let Some(number) = when::sounds_like(&word) {
+                        // Nothing but a number makes sense there: "ate times twelve".
+                        self.at += 1;
+                        tokens.push(Token::Number(number.to_string()));
                     } else {
                         return Err(NoSum(format!("\"{word}\" does not belong in it")));
                     }
@@ -395,6 +400,19 @@ const PHRASES: &[(&str, Phrase)] = &[
     ("twice", Phrase::Times("2")),
     ("double", Phrase::Times("2")),
     ("triple", Phrase::Times("3")),
+    // "Split between six of us".
+    ("split between", Phrase::Token(Sign::Operator('/'))),
+    ("split among", Phrase::Token(Sign::Operator('/'))),
+    ("shared between", Phrase::Token(Sign::Operator('/'))),
+    ("shared among", Phrase::Token(Sign::Operator('/'))),
+    ("divided between", Phrase::Token(Sign::Operator('/'))),
+    ("divided among", Phrase::Token(Sign::Operator('/'))),
+    ("between", Phrase::Token(Sign::Operator('/'))),
+    ("among", Phrase::Token(Sign::Operator('/'))),
+    ("split", Phrase::Joins('/')),
+    ("share", Phrase::Joins('/')),
+    ("of us", Phrase::Nothing),
+    ("of them", Phrase::Nothing),
     ("of", Phrase::Token(Sign::Operator('*'))),
     ("and", Phrase::Join("and")),
     ("by", Phrase::Join("by")),
@@ -404,7 +422,7 @@ const PHRASES: &[(&str, Phrase)] = &[
 /// Words around a sum that say nothing about it.
 const FILLERS: &str = "what whats is s calculate compute evaluate how much many tell me please the value result answer \
      can could you work out do does make makes equals equal a an it are hey find solve equation get \
-     when for i up dollars dollar euros euro pounds bucks";
+     when for i up dollars dollar euros euro pounds bucks people persons friends ways each apiece";
 
 /// Whole numbers below a hundred that are one word.
 fn small(word: &str) -> Option<u128> {
