@@ -116,6 +116,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_nobody_is_may_be_what_it_is_about() {
+        let home = tempfile::tempdir().unwrap();
+        mailbox(home.path());
+        let ctx = ctx(home.path());
+        let say = said(run("mail.archive", json!({"from": "Invoice", "about": "42"}), &ctx).await);
+        assert_eq!(
+            say,
+            "Archived the mail from Bob Stone about Invoice 42, Friday 20 November at 10:00."
+        );
+        // Whoever has written is who is meant, and who has not is not guessed at.
+        assert_eq!(
+            told(run("mail.archive", json!({"from": "anna", "about": "invoice"}), &ctx).await),
+            "I found no mail from anna about \"invoice\"."
+        );
+        assert_eq!(
+            told(run("mail.archive", json!({"from": "Zoe"}), &ctx).await),
+            "I found no mail from Zoe."
+        );
+    }
+
+    #[tokio::test]
     async fn what_is_not_clear_is_asked() {
         let home = tempfile::tempdir().unwrap();
         mailbox(home.path());

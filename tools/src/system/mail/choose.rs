@@ -89,18 +89,18 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
     if let Some(when) = when {
         (query.since, query.before) = span(when, &ctx.now)?;
     }
-    // The inbox before the rest, subjects before texts.
-    let (mut found, mut count) = (Vec::new(), 0);
-    for (inbox, in_subject) in [(true, true), (true, false), (false, true), (false, false)] {
-        if in_subject && about.is_empty() {
-            continue;
-        }
-        (query.inbox, query.in_subject) = (inbox, in_subject);
-        let answer = index.find(&query, MAX_LISTED)?;
-        if answer.count > 0 && !answer.loose {
-            (found, count) = (answer.entries, answer.count);
-            break;
-        }
+    let (mut found, mut count) = likeliest(&index, &mut query)?;
+    if found.is_empty()
+        && let Some(from) = from
+        && wrote_nothing(&index, &query)?
+    {
+        // "The Hamburg ticket": nobody is called so, but a mail may be about it.
+        let mut about_it = Query {
+            from: None,
+            words: format!("{from} {about}").trim().to_owned(),
+            ..query
+        };
+        (found, count) = likeliest(&index, &mut about_it)?;
     }
     if found.is_empty() {
         return Err(none(&index, from, about, when, asked.unread));
@@ -136,6 +136,30 @@ pub fn choose(ctx: &Ctx, asked: Asked<'_>, need: Need) -> Result<(Index, Vec<Ent
         ))
     })?;
     Ok((index, chosen))
+}
+
+/// The mails that fit, and how many there are: the inbox before the rest, subjects before texts.
+fn likeliest(index: &Index, query: &mut Query) -> Result<(Vec<Entry>, usize), ToolError> {
+    for (inbox, in_subject) in [(true, true), (true, false), (false, true), (false, false)] {
+        if in_subject && query.words.is_empty() {
+            continue;
+        }
+        (query.inbox, query.in_subject) = (inbox, in_subject);
+        let answer = index.find(query, MAX_LISTED)?;
+        if answer.count > 0 && !answer.loose {
+            return Ok((answer.entries, answer.count));
+        }
+    }
+    Ok((Vec::new(), 0))
+}
+
+/// Whether there is no mail at all from who is asked for.
+fn wrote_nothing(index: &Index, query: &Query) -> Result<bool, ToolError> {
+    let anything = Query {
+        from: query.from.clone(),
+        ..Query::default()
+    };
+    Ok(index.find(&anything, 1)?.count == 0)
 }
 
 /// Remembers what was listed, so that "the second one" can be said next.
