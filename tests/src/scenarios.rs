@@ -27,7 +27,6 @@ const NOT_YET: &[&str] = &[
     "several-volume-next",
     "several-on-and-off",
     "several-note-mail",
-    "several-misheard-timer-milk",
     "several-two-timers",
     "several-two-reminders",
 ];

@@ -25,9 +25,20 @@ pub use mix::Weights;
 pub const MIN_SCORE: f32 = 0.10;
 /// The score from which on a schema is worth its tokens; 89 % and 2.8 %.
 pub const SHOW_SCORE: f32 = 0.15;
-/// The score from which on a tool is to be called rather than talked about: 95.5 % of what no tool serves stays under it, and
-/// 9 % of the rest; at 0.30 it is 94.4 % of the one and 8 % of the other.
-pub const ACT_SCORE: f32 = 0.35;
+/// The score from which on a tool is to be called rather than talked about: 94.4 % of what no tool serves stays under it, and
+/// 8 % of the rest; at 0.35 it is 95.5 % of the one and 9 % of the other.
+pub const ACT_SCORE: f32 = 0.30;
+
+/// How unlikely a score can make something at most, so that no number is infinite.
+const UNLIKELY: f32 = 0.01;
+
+/// The logarithm of the odds that a tool is acceptable, by its score: where the index is all but certain they are far from
+/// those of the next, which the logarithms of the two probabilities are not.
+pub fn log_odds(score: f32) -> f32 {
+    let probability = (score - rank::LOWEST) / (rank::HIGHEST - rank::LOWEST);
+    let probability = probability.clamp(UNLIKELY, 1.0 - UNLIKELY);
+    (probability / (1.0 - probability)).ln()
+}
 
 /// What the index knows of one tool; foreign tools are added in the same form.
 #[derive(Debug, Clone)]

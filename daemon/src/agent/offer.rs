@@ -39,7 +39,7 @@ impl Agent {
                 grammar::call(&frame, name, &self.shaped(name, self.toolbox.parameters(name)?));
             Some(Opening {
                 text,
-                prior: self.settings.rank_weight * score.ln(),
+                prior: self.settings.rank_weight * tools::discover::log_odds(*score),
                 grammar,
             })
         };

@@ -27,7 +27,7 @@ pub struct Settings {
     /// How well the parts of a sentence must fit tools for it to be taken as several requests.
     pub split_score: f32,
     /// How much the index counts beside the model when one of several tools must be called: the model's log-probability
-    /// of the name and this many times the logarithm of the index's score decide together.
+    /// of the name and this many times the logarithm of the odds that the index gives it decide together.
     pub rank_weight: f32,
     /// Business calls a turn.
     pub max_calls: usize,

@@ -10,7 +10,11 @@ use std::{
 };
 
 use prompts::words as wording;
-use tools::{Entry, TimeRole, discover::words::asks, reflex::POLITE};
+use tools::{
+    Entry, TimeRole,
+    discover::words::asks,
+    reflex::{POLITE, Reflexes},
+};
 
 use super::{Agent, Ending, Reply, Step, follow::domain, rules::Asked, toolbox::Toolbox};
 
@@ -62,7 +66,12 @@ impl Agent {
         // What is one request by heart is not taken apart, nor ranked.
         let mut requests = match self.reflexes.find(&text) {
             Some(_) => VecDeque::new(),
-            None => VecDeque::from(cut(&text, &self.toolbox, self.settings.split_score)),
+            None => VecDeque::from(cut(
+                &text,
+                &self.toolbox,
+                &self.reflexes,
+                self.settings.split_score,
+            )),
         };
         let first = requests.pop_front().unwrap_or(text);
         let step = self.said(first, context.clone(), asked.clone());
@@ -132,7 +141,7 @@ impl Agent {
 }
 
 /// The requests of a sentence; one when it cannot be cut.
-fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
+fn cut(text: &str, toolbox: &Toolbox, reflexes: &Reflexes, sure: f32) -> Vec<String> {
     let starts = Starts {
         openers: openers(toolbox),
         verbs: toolbox.names().filter_map(bare_verb).collect(),
@@ -140,7 +149,7 @@ fn cut(text: &str, toolbox: &Toolbox, sure: f32) -> Vec<String> {
     let mut requests = Vec::new();
     let mut rest = text.trim();
     while requests.len() + 1 < MOST {
-        let Some((first, after)) = first_cut(rest, toolbox, &starts, sure) else {
+        let Some((first, after)) = first_cut(rest, toolbox, &starts, reflexes, sure) else {
             break;
         };
         requests.push(first.to_owned());
@@ -155,6 +164,7 @@ fn first_cut<'a>(
     text: &'a str,
     toolbox: &Toolbox,
     starts: &Starts<'_>,
+    reflexes: &Reflexes,
     sure: f32,
 ) -> Option<(&'a str, &'a str)> {
     let words = words(text);
@@ -177,7 +187,8 @@ fn first_cut<'a>(
         let (_, before) = words[at - 1];
         let new_sentence = ends_sentence(as_said(words[at - 1], text));
         let new_clause = new_sentence || text[..before].ends_with(',');
-        let next = (at..words.len()).find(|i| !is(JOINTS, words[*i], text));
+        let next = (at..words.len())
+            .find(|i| !is(JOINTS, words[*i], text) && !starts.misheard_and(&words, *i, text));
         let Some(next) = next else { break };
         if next == at && !new_clause {
             at += 1;
@@ -186,6 +197,10 @@ fn first_cut<'a>(
         let (start, _) = words[next];
         let (left, right) = (text[..before].trim_end_matches([',', ';']), &text[start..]);
         let joined = next > at;
+        // What is one request by heart on either side is two.
+        if joined && reflexes.find(left).is_some() && reflexes.find(right).is_some() {
+            return Some((left, right));
+        }
         let begin = |from: usize| {
             let from = (from..words.len()).find(|i| !is(POLITE, words[*i], text))?;
             let after = words.get(from + 1).map(|word| plain(*word, text));
@@ -235,6 +250,13 @@ enum Begin {
 }
 
 impl Starts<'_> {
+    /// Whether this is an "an" that was an "and": a verb behind it begins a request. "An open window" has no article of its own
+    /// left to lose, and both sides have to be requests anyway.
+    fn misheard_and(&self, words: &[(usize, usize)], at: usize, text: &str) -> bool {
+        let next = words.get(at + 1).map(|word| plain(*word, text));
+        is(&["an"], words[at], text) && next.is_some_and(|next| self.openers.contains(next.as_str()))
+    }
+
     fn begin(&self, word: &str, after: &str) -> Option<Begin> {
         let opens = self.openers.contains(word);
         match (word, after) {
@@ -338,7 +360,37 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
         let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &Loading::default());
-        assert_eq!(cut(text, &toolbox, Settings::default().split_score), expect);
+        let reflexes = Reflexes::of(tools::ALL);
+        let parts = cut(text, &toolbox, &reflexes, Settings::default().split_score);
+        assert_eq!(parts, expect);
+    }
+
+    #[test]
+    fn two_requests_by_heart_are_two() {
+        check(
+            "volume to twenty percent and next song please",
+            &["volume to twenty percent", "next song please"],
+        );
+        check("pause and mute", &["pause", "mute"]);
+        // One of them is not.
+        check(
+            "volume to twenty percent and lower",
+            &["volume to twenty percent and lower"],
+        );
+        check("remind me to pause and mute", &["remind me to pause and mute"]);
+    }
+
+    #[test]
+    fn an_and_may_be_misheard() {
+        check(
+            "set a timer four ten minutes an add milk to the shopping list",
+            &["set a timer four ten minutes", "add milk to the shopping list"],
+        );
+        check("open an open window", &["open an open window"]);
+        check(
+            "send Ben an email about the boiler",
+            &["send Ben an email about the boiler"],
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct Ask {
 pub struct Opening {
     /// Up to the arguments.
     pub text: String,
-    /// What the index says for it: a logarithm, on top of the model's own.
+    /// What the index says for it: the logarithm of odds, on top of the model's own of a probability.
     pub prior: f32,
     /// GBNF of the rest.
     pub grammar: String,
