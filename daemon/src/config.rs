@@ -181,7 +181,7 @@ section! {
         /// voice.
         backend: SttBackend = SttBackend::Local,
         /// An id from `tiro models list`, or the path of any whisper.cpp model file.
-        model: Weights = Weights::id("whisper-base"),
+        model: Weights = Weights::id("whisper-base-q8_0"),
         /// The language that you speak; "auto" recognises it, which takes longer.
         language: Language = Language::code("en"),
         /// Threads to compute with; 0 chooses by the machine.

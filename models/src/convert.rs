@@ -2,10 +2,13 @@
 //!
 //! The layout follows whisper.cpp's `convert-pt-to-ggml.py`: magic, eleven hyperparameters, mel filter bank, vocabulary,
 //! tensors. The tensors stand in the order of OpenAI's checkpoints, which is why the outcome has the published sha256.
+//! With 8-bit weights it is what whisper.cpp's `quantize` makes of that file, in one pass: the matrices are written in
+//! blocks of `q8_0` as they come, and nothing is kept in memory or on disk between.
 
 mod ct2;
 mod layout;
 mod mel;
+mod q8;
 mod vocabulary;
 
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -17,6 +20,15 @@ pub(crate) use layout::Hyper;
 
 /// First word of a whisper ggml file, "ggml" in ASCII, little endian.
 pub(crate) const GGML_MAGIC: u32 = 0x6767_6d6c;
+
+/// How the matrices of the outcome are written; all else is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weights {
+    /// 16 bits a number, as they come.
+    F16,
+    /// 8 bits a number and a factor for each 32: ggml's `q8_0`.
+    Q8,
+}
 
 /// Why a conversion failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +44,7 @@ pub enum ConvertError {
     Cancelled,
 }
 
-/// Converts `model` (a whole `model.bin`) with `vocabulary` (its `vocabulary.txt`) into `out`.
+/// Converts `model` (a whole `model.bin`) with `vocabulary` (its `vocabulary.txt`) into `out`, with `weights` of that kind.
 ///
 /// Memory stays at a few hundred kilobytes whatever the input says of itself. `on_bytes` gets the bytes written since
 /// its last call and answers whether to go on.
@@ -43,28 +55,37 @@ pub enum ConvertError {
 pub fn ctranslate2_whisper(
     model: impl Read + Seek,
     vocabulary: &str,
+    weights: Weights,
     out: impl Write,
     on_bytes: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), ConvertError> {
     let mut model = Model::open(model)?;
     let hyper = Hyper::of(&mut model)?;
     let mut out = BufWriter::with_capacity(CHUNK, out);
-    write_header(&mut out, &hyper, vocabulary)?;
-    for part in layout::parts(&hyper) {
+    write_header(&mut out, &hyper, weights, vocabulary)?;
+    for mut part in layout::parts(&hyper) {
+        if weights == Weights::Q8 {
+            part.quantise()?;
+        }
         copy_tensor(&mut model, &part, &mut out, on_bytes)?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// Bytes moved at a time; even, so that no 16-bit number is cut in two.
+/// Bytes moved at a time; a multiple of 64, so that no block of 32 16-bit numbers is cut in two.
 const CHUNK: usize = 1 << 16;
 
 fn unsuitable<T>(why: impl Into<String>) -> Result<T, ConvertError> {
     Err(ConvertError::Unsuitable(why.into()))
 }
 
-fn write_header(out: &mut impl Write, hyper: &Hyper, vocabulary: &str) -> Result<(), ConvertError> {
+fn write_header(
+    out: &mut impl Write,
+    hyper: &Hyper,
+    weights: Weights,
+    vocabulary: &str,
+) -> Result<(), ConvertError> {
     let words = [
         GGML_MAGIC,
         hyper.vocab,
@@ -77,7 +98,11 @@ fn write_header(out: &mut impl Write, hyper: &Hyper, vocabulary: &str) -> Result
         hyper.text_heads,
         hyper.text_layers,
         hyper.mels,
-        1, // 16-bit weights
+        match weights {
+            Weights::F16 => 1,
+            // 7 is `q8_0`; the thousands say by which version of the rounding.
+            Weights::Q8 => 2007,
+        },
         hyper.mels,
         mel::BINS as u32,
     ];
@@ -96,7 +121,7 @@ fn write_header(out: &mut impl Write, hyper: &Hyper, vocabulary: &str) -> Result
     Ok(())
 }
 
-/// Writes one tensor: its header, then a row range of one variable, as it is (f16) or widened (f32).
+/// Writes one tensor: its header, then a row range of one variable, as it is (f16), widened (f32) or in blocks (q8_0).
 fn copy_tensor<R: Read + Seek>(
     model: &mut Model<R>,
     part: &Part,
@@ -107,7 +132,11 @@ fn copy_tensor<R: Read + Seek>(
         let words = [
             part.dims.len() as u32,
             part.ggml.len() as u32,
-            u32::from(part.keep == Keep::Half),
+            match part.keep {
+                Keep::Single | Keep::MustBeZero => 0,
+                Keep::Half => 1,
+                Keep::Quantised => 8,
+            },
         ];
         for word in words.iter().chain(part.dims.iter().rev()) {
             out.write_all(&word.to_le_bytes())?;
@@ -117,6 +146,7 @@ fn copy_tensor<R: Read + Seek>(
     let mut left = part.elements() * 2;
     let mut data = model.data(&part.source, &part.source_dims, part.first_element() * 2, left)?;
     let mut buffer = vec![0; CHUNK];
+    let mut blocks = Vec::new();
     while left > 0 {
         let chunk = &mut buffer[..left.min(CHUNK as u64) as usize];
         data.read_exact(chunk)?;
@@ -132,6 +162,20 @@ fn copy_tensor<R: Read + Seek>(
                     out.write_all(&widen(half).to_le_bytes())?;
                 }
                 chunk.len() * 2
+            }
+            Keep::Quantised => {
+                blocks.clear();
+                let mut halves = halves;
+                // A part is made of whole blocks, and so is a chunk of it.
+                while halves.len() > 0 {
+                    let mut numbers = [0.0; q8::BLOCK];
+                    for (number, half) in numbers.iter_mut().zip(&mut halves) {
+                        *number = widen(half);
+                    }
+                    q8::push_block(&numbers, &mut blocks);
+                }
+                out.write_all(&blocks)?;
+                blocks.len()
             }
             Keep::MustBeZero => {
                 if halves.into_iter().any(|half| half & 0x7fff != 0) {

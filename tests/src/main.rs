@@ -43,6 +43,7 @@ mod ringing;
 mod sound;
 mod speaking;
 mod microphone;
+mod capture;
 mod muting;
 mod pressing;
 mod answering;

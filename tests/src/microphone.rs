@@ -662,6 +662,12 @@ fn who_is_only_on_the_bus_cannot_make_it_listen_and_hears_no_word() {
 
 /// Word errors of what was recognised against what was said, as a share of the words that were said.
 fn word_error_rate(said: &str, heard: &str) -> f64 {
+    let (errors, words) = word_errors(said, heard);
+    errors as f64 / words as f64
+}
+
+/// How many words of what was recognised are wrong, missing or too many, and how many were said.
+pub fn word_errors(said: &str, heard: &str) -> (usize, usize) {
     let words = |text: &str| -> Vec<String> {
         let letters = |c: char| c.is_alphanumeric() || c.is_whitespace() || c == '\'';
         let text: String = text.to_lowercase().chars().filter(|c| letters(*c)).collect();
@@ -677,7 +683,7 @@ fn word_error_rate(said: &str, heard: &str) -> f64 {
             row[j + 1] = swap.min(before + 1).min(row[j] + 1);
         }
     }
-    row[heard.len()] as f64 / said.len() as f64
+    (row[heard.len()], said.len())
 }
 
 #[test]

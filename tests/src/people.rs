@@ -15,7 +15,8 @@ use models::stt::{Stt, Transcribe};
 
 use crate::{
     home::root,
-    wake::{recogniser, rms, speech, wavs},
+    microphone::word_errors,
+    wake::{USUAL, recogniser, rms, speech, wavs},
 };
 
 /// A recording with kitchen noise so many decibels below it.
@@ -49,8 +50,15 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of the slots of 60 orders in the transcripts. Measured: base 93.5 % in quiet and 93.3 % in the kitchen, tiny.en
-/// 91.2 % and 92.1 %; what is asserted is a little less.
+/// The recogniser that people get and the smallest, with the shares of slot words without and with noise, and of wrong words
+/// in what was read.
+const RECOGNISERS: [(&str, [f64; 2], f64); 2] = [
+    (USUAL, [0.91, 0.90], 0.08),
+    ("ggml-tiny.en.bin", [0.89, 0.89], 0.10),
+];
+
+/// Words of the slots of 60 orders in the transcripts. Measured: base with 8-bit weights 402 of 430 in quiet and 402 in the
+/// kitchen, with 16-bit weights 402 and 401, tiny.en 392 and 396; what is asserted is a little less.
 #[tokio::test]
 async fn real_slot_words_of_orders_are_in_the_transcripts() {
     let Some(speech) = speech() else { return };
@@ -67,7 +75,7 @@ async fn real_slot_words_of_orders_are_in_the_transcripts() {
         .collect();
     assert_eq!(labels.len(), 60);
     println!("| recogniser | noise | words of slots | orders with all of them |\n|---|---|---|---|");
-    for (weights, floors) in [("ggml-base.bin", BASE), ("ggml-tiny.en.bin", TINY)] {
+    for (weights, floors, _) in RECOGNISERS {
         let Some(stt) = recogniser(weights).await else {
             return;
         };
@@ -108,9 +116,50 @@ async fn real_slot_words_of_orders_are_in_the_transcripts() {
     }
 }
 
-/// Shares of slot words, without and with noise.
-const BASE: [f64; 2] = [0.91, 0.90];
-const TINY: [f64; 2] = [0.89, 0.89];
+/// Wrong words in what people read aloud, much of it from books. Measured: base 5 of 101 with 8-bit and with 16-bit weights,
+/// tiny.en 7; what is asserted is a little more.
+#[tokio::test]
+async fn real_sentences_that_are_read_aloud_are_understood() {
+    let Some(speech) = speech() else { return };
+    let manifest = std::fs::read_to_string(speech.join("read/manifest.jsonl")).unwrap();
+    println!("| recogniser | wrong words | clips without any | ms a clip, median |\n|---|---|---|---|");
+    for (weights, _, most) in RECOGNISERS {
+        let Some(stt) = recogniser(weights).await else {
+            return;
+        };
+        let (mut wrong, mut all, mut clips, mut right, mut times) = (0, 0, 0, 0, Vec::new());
+        for line in manifest.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let file = speech.join("read").join(line["file"].as_str().unwrap());
+            // Two are compressed, which nothing here reads.
+            if file.extension().is_some_and(|extension| extension == "mp3") {
+                continue;
+            }
+            let samples = wav::read(&file).unwrap();
+            let voiced = vad::speech(&samples).unwrap();
+            let request = Transcribe {
+                samples: samples[voiced].to_vec(),
+                language: Some("en".to_owned()),
+                ..Transcribe::default()
+            };
+            let transcript = stt.transcribe(request, &mut |_| {}).await.unwrap();
+            let (errors, words) = word_errors(line["transcript"].as_str().unwrap(), &transcript.text);
+            wrong += errors;
+            all += words;
+            clips += 1;
+            right += usize::from(errors == 0);
+            times.push(transcript.decode_ms as u64);
+        }
+        times.sort_unstable();
+        let share = wrong as f64 / all as f64;
+        println!(
+            "| {weights} | {wrong} of {all} ({:.1} %) | {right} of {clips} | {} |",
+            share * 100.0,
+            times[clips / 2]
+        );
+        assert!(clips >= 12 && share <= most, "{weights}: {share}");
+    }
+}
 
 /// Bytes of one decision of Silero, which is as long as two of ours.
 const CHUNK: usize = 2 * FRAME * size_of::<i16>();

@@ -7,6 +7,7 @@ use daemon::agent::Ending;
 use crate::{
     home::root,
     program::{Tiro, finish, kill},
+    wake::USUAL,
 };
 
 const QUESTION: &str = "what do I have on my calendar tomorrow";
@@ -110,7 +111,7 @@ fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed
     println!("daemon {} MiB", status.rss >> 20);
     for (name, engine, file) in [
         ("llm", &status.llm, "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
-        ("stt", &status.stt, "ggml-base.bin"),
+        ("stt", &status.stt, USUAL),
     ] {
         let (peak, weights) = (engine.peak_rss >> 20, size(file) >> 20);
         println!("{name} {peak} MiB at most, for a model of {weights} MiB");

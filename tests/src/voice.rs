@@ -398,7 +398,7 @@ fn real_words_are_there_when_the_person_has_finished() {
             "end of speech to its words, ms: {early:?}, p50 {p50}; {changed} were recognised at the end"
         );
         assert!(changed * 2 <= early.len(), "most are known at the pause");
-        // A quarter of a second is the sound server's; ten times what a quiet machine needs is no pause any more.
+        // What several times as long takes as on a quiet machine is no pause any more.
         assert!(p50 < 1500, "{p50} ms");
     });
 }

@@ -38,6 +38,9 @@ pub fn speech() -> Option<PathBuf> {
     None
 }
 
+/// The weights of the recogniser that people get.
+pub const USUAL: &str = "ggml-base-q8_0.bin";
+
 /// The recogniser with these weights, loaded; or a loud line.
 pub async fn recogniser(weights: &str) -> Option<SttEngine> {
     let engines =
@@ -248,7 +251,7 @@ async fn measure(weights: &str, noisy: bool, least: [usize; 2]) {
 }
 
 /// At least so many of 40 times "computer" and "jarvis". The targets are 36 in a quiet room and 32 in the kitchen, and that
-/// nothing else is ever taken for a phrase.
+/// nothing else is ever taken for a phrase. With 8-bit weights base heard 39 and 36 in a quiet room, as with 16-bit ones.
 const QUIET: [usize; 2] = [36, 36];
 /// Base writes "jarvis" in noise in so many ways that only 30 of 40 were heard, which misses the target; "computer" was
 /// heard 37 times.
@@ -256,19 +259,19 @@ const KITCHEN: [usize; 2] = [35, 29];
 
 #[tokio::test]
 async fn real_wake_word_is_heard_by_base_in_a_quiet_room() {
-    measure("ggml-base.bin", false, QUIET).await;
+    measure(USUAL, false, QUIET).await;
 }
 
 #[tokio::test]
 async fn real_wake_word_is_heard_by_base_in_the_kitchen() {
-    measure("ggml-base.bin", true, KITCHEN).await;
+    measure(USUAL, true, KITCHEN).await;
 }
 
 /// Hours of noise and silence, and somebody who talks on and on: what is not meant for Tiro costs little.
 #[tokio::test]
 async fn real_wake_word_costs_little_when_nobody_wants_anything() {
     let Some(speech) = speech() else { return };
-    let Some(stt) = recogniser("ggml-base.bin").await else {
+    let Some(stt) = recogniser(USUAL).await else {
         return;
     };
     let kitchen = wav::read(&speech.join("kitchen-noise.wav")).unwrap();

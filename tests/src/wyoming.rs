@@ -32,6 +32,7 @@ use crate::{
     program::{Tiro, finish},
     pulse::Pulse,
     speaking::ear::Ear,
+    wake::USUAL,
 };
 
 const PEER: &str = include_str!("wyoming/peer.py");
@@ -156,7 +157,7 @@ async fn the_reference_client_is_told_what_there_is_and_gets_it() {
     let stt = Arc::new(ScriptedStt::replies(["what time is it", "wie spät ist es"]));
     let serving = serving(&voice_of(folder.path()), stt.clone(), None).await;
     let info = &peer(&python, serving.address, &["describe"]).await[0];
-    assert_eq!(info["asr"][0]["models"][0]["name"], "whisper-base");
+    assert_eq!(info["asr"][0]["models"][0]["name"], "whisper-base-q8_0");
     assert_eq!(info["asr"][0]["models"][0]["languages"][0], "en");
     assert_eq!(info["tts"][0]["voices"][0]["name"], "cat");
     assert_eq!(info["handle"], json!([]), "without a daemon nobody answers");
@@ -456,7 +457,7 @@ async fn a_voice_on_another_machine_is_heard_on_this_ones_speaker_and_replaced_w
 /// The engine and the weights of the tests, or `None` with a loud line.
 fn real_recogniser() -> Option<Arc<dyn Stt>> {
     let engines = std::env::var_os("TIRO_ENGINES").map_or(root().join("target/release"), PathBuf::from);
-    let weights = std::env::var_os("TIRO_MODELS").map(|folder| PathBuf::from(folder).join("ggml-base.bin"));
+    let weights = std::env::var_os("TIRO_MODELS").map(|folder| PathBuf::from(folder).join(USUAL));
     let there = weights.filter(|weights| weights.exists() && engines.join("tiro-stt").exists());
     let Some(model) = there else {
         let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
@@ -536,7 +537,7 @@ async fn real_daemon_serves_home_assistant_and_another_tiro() {
         return;
     };
     let address = SocketAddr::from(([127, 0, 0, 1], free()));
-    let base = tiro.models().join("ggml-base.bin");
+    let base = tiro.models().join(USUAL);
     let config = format!(
         "[stt]\nmodel = {base:?}\n[wyoming]\nlisten = \"tcp://{address}\"\n[[tools.rules]]\ndeny = [\"calendar.*\"]\nwhen = \"guest\"\n"
     );
@@ -547,7 +548,7 @@ async fn real_daemon_serves_home_assistant_and_another_tiro() {
     )]);
     let (daemon, _) = tiro.daemon();
     let info = &peer(&python, address, &["describe"]).await[0];
-    assert_eq!(info["asr"][0]["models"][0]["name"], "ggml-base");
+    assert_eq!(info["asr"][0]["models"][0]["name"], "ggml-base-q8_0");
     let time = peer(&python, address, &["handle", "what time is it"]).await;
     println!("{time:?}");
     assert_eq!(time[0]["type"], "handled");
@@ -567,7 +568,7 @@ async fn real_daemon_serves_home_assistant_and_another_tiro() {
     heard.expect_code(0);
     assert_eq!(words(&heard.out), "what time is it");
     other.run(["doctor"]).says(&[
-        &format!("The recogniser tiro at tcp://{address} answers and has ggml-base."),
+        &format!("The recogniser tiro at tcp://{address} answers and has ggml-base-q8_0."),
         &format!("goes unencrypted to tcp://{address}"),
     ]);
     assert_eq!(daemon.stop(), Some(0));

@@ -58,7 +58,7 @@ pub fn idle(options: &[&str]) -> Result<()> {
     }
     fs::create_dir_all(&home)?;
     let models = place::models()?;
-    let weights = ["qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "ggml-base.bin"];
+    let weights = ["qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "ggml-base-q8_0.bin"];
     let whole = weights.iter().all(|file| models.join(file).is_file());
     let config = match whole {
         true => "[llm]\nidle_unload = \"5s\"\n[stt]\nidle_unload = \"5s\"\n".to_owned(),

@@ -11,7 +11,7 @@ use crate::{
 /// What the tests run on, by their names in `models/models.toml`: what people get by default, and the smallest of each kind.
 const WEIGHTS: [&str; 5] = [
     "qwen2.5-coder-1.5b-instruct-q4_k_m",
-    "whisper-base",
+    "whisper-base-q8_0",
     "qwen2.5-coder-0.5b-instruct-q4_k_m",
     "smollm2-135m-instruct-q4_1",
     "whisper-tiny.en",

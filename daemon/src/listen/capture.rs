@@ -3,30 +3,38 @@
 //! Everything here may block, for as long as a sound server likes: it runs on the thread of one listening (`hearing`)
 //! and never on the runtime.
 
-use std::{
-    fmt,
-    sync::{Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
-    time::Duration,
-};
+#[cfg(target_os = "linux")]
+mod pulse;
+
+use std::{any::Any, fmt, sync::mpsc::SyncSender, time::Duration};
 
 use anyhow::{Context as _, bail};
 use cpal::{
-    BufferSize, Data, Device, ErrorKind, FromSample, Host, HostId, SampleFormat, SizedSample, Stream,
-    StreamConfig,
+    Data, Device, ErrorKind, FromSample, Host, HostId, SampleFormat, SizedSample, StreamConfig,
     traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _},
 };
 
-/// How long a stream may take to come about.
+/// How long a sound server may take to answer, and a stream to come about.
 const BUILDING: Duration = Duration::from_secs(3);
 
 /// A microphone that is there, still closed.
 pub struct Microphone {
-    device: Device,
-    /// What leads to it.
-    way: Way,
     name: String,
-    config: StreamConfig,
-    format: SampleFormat,
+    /// What leads to it: "pulseaudio", "PulseAudio (on PipeWire 1.4.2)", "ALSA".
+    way: String,
+    device: Closed,
+}
+
+enum Closed {
+    #[cfg(target_os = "linux")]
+    Source(pulse::Source),
+    Device(Device, StreamConfig, SampleFormat),
+}
+
+/// An open microphone; dropping it closes it, which may block when the system does not answer any more.
+pub struct Stream {
+    /// What closes it.
+    _open: Box<dyn Any>,
 }
 
 /// What a microphone delivers.
@@ -48,24 +56,24 @@ pub fn find(wanted: &str) -> anyhow::Result<Microphone> {
         return Err(error).context("The sound server cannot be reached");
     }
     if wanted.is_empty() {
-        let usual = ways.into_iter().find_map(|way| {
+        let usual = ways.iter().find_map(|way| {
             // Where there is no microphone, PulseAudio offers what the speakers play.
-            let device = way.usual().filter(|device| !is_monitor(device))?;
-            Microphone::of(way, device).ok()
+            let found = way.usual().filter(|found| !found.is_monitor())?;
+            found.closed(way.name()).ok()
         });
         return usual
             .context("There is no microphone. Plug one in, or name one with listen.device in the config.");
     }
     let mut names = Vec::new();
-    for way in ways {
-        for device in way.all() {
-            let (id, name) = (id_of(&device), name_of(&device));
-            if id == wanted || name.eq_ignore_ascii_case(wanted) {
-                return Microphone::of(way, device)
+    for way in &ways {
+        for found in way.all() {
+            if found.id == wanted || found.name.eq_ignore_ascii_case(wanted) {
+                return found
+                    .closed(way.name())
                     .with_context(|| format!("The microphone {wanted} cannot be used"));
             }
-            if !is_monitor(&device) && !names.contains(&name) {
-                names.push(name);
+            if !found.is_monitor() && !names.contains(&found.name) {
+                names.push(found.name);
             }
         }
     }
@@ -79,209 +87,208 @@ pub fn find(wanted: &str) -> anyhow::Result<Microphone> {
 }
 
 impl Microphone {
-    fn of(way: Way, device: Device) -> anyhow::Result<Microphone> {
-        let usual = device.default_input_config()?;
-        let mut config = usual.config();
-        // Chosen by what the server does with it: PulseAudio loses sound when its buffer is one short piece, and
-        // PipeWire fills pieces of two seconds when nothing is asked for.
-        config.buffer_size = match way.name.contains("PipeWire") {
-            true => BufferSize::Fixed(512),
-            false => BufferSize::Default,
-        };
-        Ok(Microphone {
-            name: name_of(&device),
-            way,
-            format: usual.sample_format(),
-            device,
-            config,
-        })
-    }
-
     /// Samples a second of what it delivers.
     pub fn rate(&self) -> u32 {
-        self.config.sample_rate
+        match &self.device {
+            #[cfg(target_os = "linux")]
+            Closed::Source(source) => source.rate(),
+            Closed::Device(_, config, _) => config.sample_rate,
+        }
     }
 
-    /// Opens it. Blocks for which there is no room are lost; dropping the stream closes it, which may block when the
-    /// server does not answer any more.
+    fn channels(&self) -> u16 {
+        match &self.device {
+            #[cfg(target_os = "linux")]
+            Closed::Source(source) => source.channels(),
+            Closed::Device(_, config, _) => config.channels,
+        }
+    }
+
+    /// Opens it. Blocks for which there is no room are lost.
     ///
     /// # Errors
     /// What the system says against it.
     pub fn open(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
-        let channels = usize::from(self.config.channels.max(1));
-        let lost = blocks.clone();
-        let format = self.format;
-        let stream = self.device.build_input_stream_raw(
-            self.config,
-            format,
-            move |data, _| {
-                if blocks.try_send(Block::Sound(mono(data, channels))).is_err() {
-                    tracing::debug!("sound was lost");
-                }
-            },
-            move |error| match error.kind() {
-                // It goes on.
-                ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied | ErrorKind::Xrun => {
-                    tracing::debug!(%error, "the microphone");
-                }
-                // When there is no room for this either, the silence that follows tells.
-                _ => drop(lost.try_send(Block::Lost(error.to_string()))),
-            },
-            Some(BUILDING),
-        );
-        let stream = stream.with_context(|| format!("The microphone {} cannot be opened", self.name))?;
-        stream
-            .play()
-            .with_context(|| format!("The microphone {} does not start", self.name))?;
-        Ok(stream)
+        let open: anyhow::Result<Box<dyn Any>> = match &self.device {
+            #[cfg(target_os = "linux")]
+            Closed::Source(source) => source.open(blocks).map(|stream| Box::new(stream) as _),
+            Closed::Device(device, config, format) => {
+                open(device, config, *format, blocks).map(|stream| Box::new(stream) as _)
+            }
+        };
+        let open = open.with_context(|| format!("The microphone {} cannot be opened", self.name))?;
+        Ok(Stream { _open: open })
     }
+}
+
+fn open(
+    device: &Device,
+    config: &StreamConfig,
+    format: SampleFormat,
+    blocks: SyncSender<Block>,
+) -> anyhow::Result<cpal::Stream> {
+    let channels = usize::from(config.channels.max(1));
+    let lost = blocks.clone();
+    let stream = device.build_input_stream_raw(
+        *config,
+        format,
+        move |data, _| {
+            if blocks.try_send(Block::Sound(mono(data, channels))).is_err() {
+                tracing::debug!("sound was lost");
+            }
+        },
+        move |error| match error.kind() {
+            // It goes on.
+            ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied | ErrorKind::Xrun => {
+                tracing::debug!(%error, "the microphone");
+            }
+            // When there is no room for this either, the silence that follows tells.
+            _ => drop(lost.try_send(Block::Lost(error.to_string()))),
+        },
+        Some(BUILDING),
+    )?;
+    stream.play().context("It does not start")?;
+    Ok(stream)
 }
 
 impl fmt::Display for Microphone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rate, channels) = (self.config.sample_rate, self.config.channels);
-        let channels = match channels {
+        let channels = match self.channels() {
             1 => "mono".to_owned(),
             n => format!("{n} channels"),
         };
         write!(
             f,
-            "{} through {}, {rate} Hz, {channels}",
-            self.name, self.way.name
+            "{} through {}, {} Hz, {channels}",
+            self.name,
+            self.way,
+            self.rate()
         )
     }
 }
 
-/// A way to microphones; a sound server stays connected when it is dropped, for the next one who looks. The client of
-/// PulseAudio cannot be trusted to end with its connection: its thread then waits for ever for something to wake it.
-struct Way {
-    /// There until it is dropped.
-    host: Option<Host>,
-    /// What it is called: "pulseaudio", "PulseAudio (on PipeWire 1.4.2)", "ALSA".
-    name: String,
+/// A way to microphones.
+enum Way {
+    #[cfg(target_os = "linux")]
+    Server(pulse::Server),
+    Host(Host),
 }
 
-/// The connection that nobody uses now.
-static IDLE: Mutex<Option<(Host, String)>> = Mutex::new(None);
+/// What a way leads to.
+struct Found {
+    /// What the system calls it.
+    id: String,
+    /// What it is called for people.
+    name: String,
+    kind: Kind,
+}
 
-fn idle() -> MutexGuard<'static, Option<(Host, String)>> {
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+enum Kind {
+    #[cfg(target_os = "linux")]
+    Source(pulse::Source),
+    Device(Device),
 }
 
 impl Way {
-    fn to(id: HostId) -> Result<Way, cpal::Error> {
-        let host = cpal::host_from_id(id)?;
-        Ok(Way {
-            name: server_of(&host).unwrap_or_else(|| id.to_string()),
-            host: Some(host),
-        })
+    fn name(&self) -> String {
+        match self {
+            #[cfg(target_os = "linux")]
+            Way::Server(server) => server.name.clone(),
+            Way::Host(host) => host.id().to_string(),
+        }
     }
 
-    /// The one that was used before, if its server still answers.
-    #[cfg(target_os = "linux")]
-    fn known() -> Option<Way> {
-        let (host, name) = idle().take()?;
-        host.devices().ok()?;
-        Some(Way {
-            host: Some(host),
-            name,
-        })
+    fn usual(&self) -> Option<Found> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Way::Server(server) => server.usual().map(Found::source),
+            Way::Host(host) => host.default_input_device().map(Found::device),
+        }
     }
 
-    fn usual(&self) -> Option<Device> {
-        self.host.as_ref()?.default_input_device()
-    }
-
-    fn all(&self) -> impl Iterator<Item = Device> + use<> {
-        let devices = self.host.as_ref().and_then(|host| host.input_devices().ok());
-        devices.into_iter().flatten()
+    fn all(&self) -> Vec<Found> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Way::Server(server) => server.all().map(Found::source).collect(),
+            Way::Host(host) => host
+                .input_devices()
+                .into_iter()
+                .flatten()
+                .map(Found::device)
+                .collect(),
+        }
     }
 }
 
-impl Drop for Way {
-    fn drop(&mut self) {
-        if let Some(host) = self.host.take()
-            && is_server(&host)
-        {
-            idle().get_or_insert((host, std::mem::take(&mut self.name)));
+impl Found {
+    #[cfg(target_os = "linux")]
+    fn source(source: pulse::Source) -> Found {
+        Found {
+            id: source.id(),
+            name: source.name(),
+            kind: Kind::Source(source),
         }
+    }
+
+    fn device(device: Device) -> Found {
+        let id = device.id().map(|id| id.id().to_owned()).unwrap_or_default();
+        let described = device.description().map(|d| d.name().to_owned());
+        Found {
+            name: described.unwrap_or_else(|_| id.clone()),
+            id,
+            kind: Kind::Device(device),
+        }
+    }
+
+    /// Whether it is no microphone but what a speaker plays.
+    fn is_monitor(&self) -> bool {
+        self.id.ends_with(".monitor")
+    }
+
+    fn closed(self, way: String) -> anyhow::Result<Microphone> {
+        let device = match self.kind {
+            #[cfg(target_os = "linux")]
+            Kind::Source(source) => Closed::Source(source),
+            Kind::Device(device) => {
+                let usual = device.default_input_config()?;
+                Closed::Device(device, usual.config(), usual.sample_format())
+            }
+        };
+        Ok(Microphone {
+            name: self.name,
+            way,
+            device,
+        })
     }
 }
 
 /// What leads to microphones here, the best first, and why another does not.
 #[cfg(target_os = "linux")]
-fn ways() -> (Vec<Way>, Option<cpal::Error>) {
+fn ways() -> (Vec<Way>, Option<anyhow::Error>) {
     let (mut ways, mut unreached) = (Vec::new(), None);
-    let mut add = |way: Result<Way, cpal::Error>| match way {
-        Ok(way) => ways.push(way),
+    match pulse::Server::reach() {
+        Ok(server) => ways.extend(server.map(Way::Server)),
         Err(error) => unreached = Some(error),
-    };
-    if cpal::available_hosts().contains(&HostId::PulseAudio) {
-        super::cookie::ensure();
-        add(Way::known().map_or_else(|| Way::to(HostId::PulseAudio), Ok));
     }
     // Without a card and without a server somewhere else ALSA only complains on stderr.
     let cards = std::fs::read_to_string("/proc/asound/cards").unwrap_or_default();
     let card = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let elsewhere = |address: std::ffi::OsString| !address.to_string_lossy().starts_with("unix:");
     if cards.lines().any(card) || std::env::var_os("PULSE_SERVER").is_some_and(elsewhere) {
-        add(Way::to(HostId::Alsa));
+        match cpal::host_from_id(HostId::Alsa) {
+            Ok(host) => ways.push(Way::Host(host)),
+            Err(error) => unreached = Some(error.into()),
+        }
     }
     (ways, unreached)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ways() -> (Vec<Way>, Option<cpal::Error>) {
-    match Way::to(cpal::default_host().id()) {
-        Ok(way) => (vec![way], None),
-        Err(error) => (Vec::new(), Some(error)),
+fn ways() -> (Vec<Way>, Option<anyhow::Error>) {
+    match cpal::host_from_id(cpal::default_host().id()) {
+        Ok(host) => (vec![Way::Host(host)], None),
+        Err(error) => (Vec::new(), Some(error.into())),
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_server(host: &Host) -> bool {
-    host.id() == HostId::PulseAudio
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_server(_: &Host) -> bool {
-    false
-}
-
-/// What the sound server behind a host that has one calls itself.
-#[cfg(target_os = "linux")]
-fn server_of(host: &Host) -> Option<String> {
-    if !is_server(host) {
-        return None;
-    }
-    let client = pulseaudio::Client::from_env(c"tiro").ok()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .ok()?;
-    let info = runtime.block_on(async { tokio::time::timeout(BUILDING, client.server_info()).await });
-    let name = info.ok()?.ok()?.server_name?;
-    Some(name.to_string_lossy().into_owned())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn server_of(_: &Host) -> Option<String> {
-    None
-}
-
-fn name_of(device: &Device) -> String {
-    device
-        .description()
-        .map_or_else(|_| id_of(device), |d| d.name().to_owned())
-}
-
-fn id_of(device: &Device) -> String {
-    device.id().map(|id| id.id().to_owned()).unwrap_or_default()
-}
-
-/// Whether it is no microphone but what a speaker plays.
-fn is_monitor(device: &Device) -> bool {
-    id_of(device).ends_with(".monitor")
 }
 
 /// The mean of the channels, -1 to 1.

@@ -1,8 +1,8 @@
 //! The cookie that a sound server asks every client for.
 //!
 //! PulseAudio, and PipeWire in its place, hang up on who shows none of 256 bytes, also where they would let anybody in. Every
-//! program that uses libpulse makes the file when there is none; the client in cpal does not, and in a session in which
-//! nobody made it yet the microphone could not be reached.
+//! program that uses libpulse makes the file when there is none; the client that is used here does not, and in a session
+//! in which nobody made it yet the microphone could not be reached.
 
 use std::{io::Read as _, path::Path};
 
@@ -11,7 +11,7 @@ use tools::system::store::{self, StoreError};
 /// Length of a cookie: `PA_NATIVE_COOKIE_LENGTH` of PulseAudio's protocol.
 const LENGTH: usize = 256;
 
-/// Makes sure that there is one where cpal's client looks. That it is not the server's own does no harm: a server of the
+/// Makes sure that there is one where the client looks. That it is not the server's own does no harm: a server of the
 /// same person lets them in by their user id.
 pub fn ensure() {
     if pulseaudio::cookie_path_from_env().is_some() {

@@ -25,15 +25,17 @@ use super::{
 pub(super) const SILENT: Duration = Duration::from_secs(3);
 /// How often a wish is looked for while nothing comes.
 const LOOK: Duration = Duration::from_millis(20);
-/// A sound server delivers in pieces, a quarter of a second on PulseAudio: what was said before the key was let go may
+/// Sound comes in pieces, which may be long where there is no sound server: what was said before the key was let go may
 /// still be on its way. The first piece that arrives so much later ...
 const TAIL: Duration = Duration::from_millis(100);
 /// ... and no later than this, is the last.
 const LONG_TAIL: Duration = Duration::from_millis(500);
-/// So many frames of silence, a tenth of a second, may be the end: it is worth recognising what was said.
-const PAUSE: usize = 6;
-/// After 10 s it is a quarter of a second.
-const MUCH: usize = 40;
+/// So many frames without speech may be the end: it is worth recognising what was said. The endpointer takes it that somebody
+/// still speaks for 64 ms after they do not, so this is a tenth of a second of silence. Over 72 recordings it came 80 ms
+/// sooner than with 6 frames, and the recogniser was asked 1.24 times for each and not 1.12 times.
+const PAUSE: usize = 2;
+/// After 10 s it is a little, after 30 s a quarter of a second more: to recognise all of that takes longer.
+const MUCH: usize = 120;
 /// So many frames, half a second, are worth recognising anew while somebody speaks on.
 const FURTHER: usize = 31;
 

@@ -402,7 +402,7 @@ mod tests {
         let all = check("", [true; 3]);
         assert_eq!(
             (all.model.as_str(), all.languages[0].as_str(), all.languages.len()),
-            ("whisper-base", "en", 98)
+            ("whisper-base-q8_0", "en", 98)
         );
         check(
             "[wyoming]\nrecogniser = false\nvoice = \"\"",

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::{ConvertError, ct2::Model, unsuitable};
+use super::{ConvertError, ct2::Model, q8, unsuitable};
 
 /// Dimensions of a whisper model, as they stand in the head of a ggml file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,8 @@ pub(super) struct Part {
 pub(super) enum Keep {
     /// 16-bit, as it is.
     Half,
+    /// In blocks of 8-bit numbers.
+    Quantised,
     /// Widened to 32 bits: biases, norms, positions.
     Single,
     /// Not at all: whisper's keys have no bias, but fused layers store zeros for it.
@@ -94,6 +96,21 @@ pub(super) enum Keep {
 }
 
 impl Part {
+    /// A matrix is written in blocks. The two convolutions have three dimensions and stay as they are, as do positions,
+    /// biases and norms, which are written wider anyway.
+    pub(super) fn quantise(&mut self) -> Result<(), ConvertError> {
+        if let (Keep::Half, [_, row]) = (self.keep, self.dims.as_slice()) {
+            if row % q8::BLOCK as u32 != 0 {
+                return unsuitable(format!(
+                    "{} has rows of {row} numbers, which no blocks fill",
+                    self.source
+                ));
+            }
+            self.keep = Keep::Quantised;
+        }
+        Ok(())
+    }
+
     /// How many numbers it has.
     pub(super) fn elements(&self) -> u64 {
         self.dims.iter().map(|dim| u64::from(*dim)).product()

@@ -72,7 +72,7 @@ fn file(version: u32, specification: &str, variables: &[(&str, &[u32], u8, &[u8]
 
 fn convert(bytes: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
-    ctranslate2_whisper(Cursor::new(bytes), "", &mut out, &mut |_| true)?;
+    ctranslate2_whisper(Cursor::new(bytes), "", Weights::F16, &mut out, &mut |_| true)?;
     Ok(out)
 }
 
@@ -108,14 +108,19 @@ fn liars_are_refused() {
 
 /// The smallest model that passes for whisper: 64 wide, one layer, vocabulary 50,257.
 fn tiny(key_bias: u8) -> Vec<u8> {
+    tiny_of(64, key_bias, 0)
+}
+
+/// The same of this width, with this byte in all weights that are no bias, norm or position.
+fn tiny_of(width: u32, key_bias: u8, weight: u8) -> Vec<u8> {
     let hyper = Hyper {
         vocab: 50_257,
         audio_ctx: 2,
-        audio_state: 64,
+        audio_state: width,
         audio_heads: 1,
         audio_layers: 1,
         text_ctx: 2,
-        text_state: 64,
+        text_state: width,
         text_heads: 1,
         text_layers: 1,
         mels: 80,
@@ -126,6 +131,8 @@ fn tiny(key_bias: u8) -> Vec<u8> {
             let bytes = part.source_dims.iter().product::<u32>() as usize * 2;
             let fill = if part.source.ends_with("linear_0/bias") {
                 key_bias
+            } else if part.source.ends_with("/weight") {
+                weight
             } else {
                 0
             };
@@ -141,26 +148,79 @@ fn tiny(key_bias: u8) -> Vec<u8> {
     file(6, "WhisperSpec", &all)
 }
 
-#[test]
-fn a_whole_model_converts_and_a_key_bias_is_refused() {
+/// Converts it with words, and gives what was written and how many bytes of that were told.
+fn written(model: Vec<u8>, weights: Weights) -> Result<(Vec<u8>, u64), ConvertError> {
     let words = "a\n".repeat(50_257);
-    let mut out = Vec::new();
-    let mut told = 0;
+    let (mut out, mut told) = (Vec::new(), 0);
     let mut count = |bytes| {
         told += bytes;
         true
     };
-    ctranslate2_whisper(Cursor::new(tiny(0)), &words, &mut out, &mut count).unwrap();
+    ctranslate2_whisper(Cursor::new(model), &words, weights, &mut out, &mut count)?;
+    Ok((out, told))
+}
+
+fn inspected(bytes: &[u8]) -> crate::ggml_whisper::GgmlWhisperInfo {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), &out).unwrap();
-    let info = crate::ggml_whisper::inspect(file.path()).unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    crate::ggml_whisper::inspect(file.path()).unwrap()
+}
+
+#[test]
+fn a_whole_model_converts_and_a_key_bias_is_refused() {
+    let (out, told) = written(tiny(0), Weights::F16).unwrap();
+    let info = inspected(&out);
     assert_eq!((info.tensors, info.audio_layers, info.mels), (50, 1, 80));
+    assert_eq!(info.weights, "f16");
     assert!(told > 50_257 * 64 * 2 && told < out.len() as u64);
 
-    let error = ctranslate2_whisper(Cursor::new(tiny(1)), &words, io::sink(), &mut |_| true).unwrap_err();
+    let error = written(tiny(1), Weights::F16).unwrap_err();
     assert!(error.to_string().contains("bias for the keys"), "{error}");
-    let error = ctranslate2_whisper(Cursor::new(tiny(0)), &words, io::sink(), &mut |_| false).unwrap_err();
+    let words = "a\n".repeat(50_257);
+    let model = Cursor::new(tiny(0));
+    let error = ctranslate2_whisper(model, &words, Weights::F16, io::sink(), &mut |_| false).unwrap_err();
     assert!(matches!(error, ConvertError::Cancelled));
+}
+
+/// Of the same model the one file differs from the other in nothing but its matrices.
+#[test]
+fn with_8_bit_weights_only_the_matrices_are_smaller() {
+    // Each number is 0x3c3c, a little more than 1.
+    let model = tiny_of(64, 0, 0x3c);
+    let (wide, _) = written(model.clone(), Weights::F16).unwrap();
+    let (narrow, told) = written(model, Weights::Q8).unwrap();
+    let info = inspected(&narrow);
+    assert_eq!((info.tensors, info.weights.as_str()), (50, "q8_0"));
+    // Embeddings; six matrices of the encoder's block, and ten of the decoder's, of which four are four times as large.
+    let numbers = 50_257 * 64 + (4 + 8 + 8 + 8) * 64 * 64;
+    let saved = numbers * 2 - numbers / 32 * 34;
+    assert_eq!(narrow.len(), wide.len() - saved);
+    assert!(told < narrow.len() as u64 && told > (narrow.len() - 700_000) as u64);
+    // The largest of a block is 127 of its factors, here each.
+    let factor = q8_factor(widen(0x3c3c));
+    let block: Vec<u8> = factor.into_iter().chain([127; 32]).collect();
+    let at = find(&narrow, b"decoder.token_embedding.weight");
+    assert_eq!(narrow[at..at + 34], block);
+    // A convolution is no matrix, though it could be cut into blocks.
+    let at = find(&narrow, b"encoder.conv2.weight");
+    assert_eq!(narrow[at..at + 34], [0x3c; 34]);
+
+    let error = written(tiny_of(80, 0, 0), Weights::Q8).unwrap_err();
+    assert!(error.to_string().contains("rows of 80 numbers"), "{error}");
+    written(tiny_of(80, 0, 0), Weights::F16).unwrap();
+}
+
+/// A half for a 127th of a number a little over 1: exponent -7, and a fraction rounded to ten bits.
+fn q8_factor(number: f32) -> [u8; 2] {
+    let factor = f64::from(number) / 127.0;
+    let fraction = (factor * 128.0 - 1.0) * 1024.0;
+    (((15 - 7) << 10) + fraction.round() as u16).to_le_bytes()
+}
+
+/// Where what is behind this name begins.
+fn find(bytes: &[u8], name: &[u8]) -> usize {
+    let at = bytes.windows(name.len()).position(|window| window == name);
+    at.unwrap() + name.len()
 }
 
 proptest! {

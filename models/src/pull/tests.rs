@@ -696,6 +696,6 @@ fn real_whisper_comes_out_of_its_wheel() {
     let verified = registry.verify(&model.id, &here, &Quiet, &NOT).unwrap();
     assert_eq!(
         (verified.bytes, verified.summary.as_str()),
-        (77_704_715, "whisper tiny.en, 167 tensors")
+        (77_704_715, "whisper tiny.en, f16, 167 tensors")
     );
 }

@@ -10,7 +10,7 @@ static NOT: AtomicBool = AtomicBool::new(false);
 #[test]
 fn the_built_in_list_is_sound() {
     let registry = Registry::builtin();
-    assert_eq!(registry.models().len(), 5);
+    assert_eq!(registry.models().len(), 6);
     for model in registry.models() {
         assert_eq!(
             (model.sha256.len(), model.sha256.to_lowercase()),
@@ -130,7 +130,7 @@ fn folders_are_listed_and_emptied() {
     let whole = fs::File::create(dir.path().join("ggml-tiny.en.bin")).unwrap();
     whole.set_len(77_704_715).unwrap();
     assert_eq!(state("ggml-tiny.en.bin"), State::Installed);
-    assert_eq!(registry.list(dir.path()).len(), 5);
+    assert_eq!(registry.list(dir.path()).len(), 6);
 
     assert_eq!(registry.remove("whisper-base", dir.path()).unwrap(), 12);
     assert_eq!(
@@ -191,8 +191,9 @@ fn real_models_are_what_their_names_say() {
             "qwen2.5-coder-1.5b-instruct-q4_k_m" => "GGUF, qwen2, 28 layers, window of 32768 tokens",
             "qwen2.5-coder-0.5b-instruct-q4_k_m" => "GGUF, qwen2, 24 layers, window of 32768 tokens",
             "smollm2-135m-instruct-q4_1" => "GGUF, llama, 30 layers, window of 8192 tokens",
-            "whisper-tiny.en" => "whisper tiny.en, 167 tensors",
-            "whisper-base" => "whisper base, 245 tensors",
+            "whisper-tiny.en" => "whisper tiny.en, f16, 167 tensors",
+            "whisper-base" => "whisper base, f16, 245 tensors",
+            "whisper-base-q8_0" => "whisper base, q8_0, 245 tensors",
             other => panic!("say here what {other} is"),
         };
         assert_eq!(verified.summary, expected);

@@ -165,7 +165,7 @@ async fn real_nothing_is_heard_in_nothing() {
 
 #[tokio::test]
 async fn real_a_language_is_detected() {
-    let (Some(engine), Some(samples)) = (engine("ggml-base.bin"), clip(LONGER)) else {
+    let (Some(engine), Some(samples)) = (engine("ggml-base-q8_0.bin"), clip(LONGER)) else {
         return;
     };
     let heard = engine
@@ -184,7 +184,7 @@ async fn real_a_language_is_detected() {
 
 #[tokio::test]
 async fn real_dropping_a_transcription_frees_the_recogniser() {
-    let (Some(engine), Some(samples)) = (engine("ggml-base.bin"), clip(LONGER)) else {
+    let (Some(engine), Some(samples)) = (engine("ggml-base-q8_0.bin"), clip(LONGER)) else {
         return;
     };
     engine.info().await.unwrap();

@@ -139,7 +139,7 @@ pub fn old(from: &Path, to: &Path) -> Result<()> {
     run(&mut tiro(&["--version"]))?;
     run(&mut tiro(&["call", "clock.now", "{}"]))?;
     let models = place::models()?;
-    let weights = models.join("ggml-base.bin");
+    let weights = models.join("ggml-base-q8_0.bin");
     if !weights.is_file() {
         eprintln!(
             "SKIPPED: the recogniser is not tried, {} is not there",

@@ -60,7 +60,7 @@ async fn a_new_home_lacks_models_and_nothing_else_is_wrong() {
             "no {expect} in {lines:?}"
         );
     }
-    assert!(text.contains("tiro models pull whisper-base"), "{text}");
+    assert!(text.contains("tiro models pull whisper-base-q8_0"), "{text}");
     // Looking changes nothing.
     assert!(!home.path().join("data").exists() && !home.path().join("run").exists());
 }

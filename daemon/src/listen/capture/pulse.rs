@@ -1,0 +1,259 @@
+//! Microphones of a sound server: PulseAudio, or PipeWire in its place.
+//!
+//! This speaks to the server itself and does not go through cpal, whose PulseAudio host offers two ways to record, both of
+//! them bad. With its default buffer the server delivers as it likes: PulseAudio 50 to 250 ms at a time, PipeWire two
+//! seconds. With a fixed one the server keeps no more than a single piece, and what comes while this program waits for the
+//! processor is lost: 1,600 samples of 384,000 on a busy machine. What is wanted is small pieces and a large buffer behind
+//! them, which the protocol has and cpal does not. So it comes 18 ms at a time, 32 at most, and every sample arrives, on
+//! busy processors too and when nobody takes the sound for two seconds (`tests/src/capture.rs`). The microphone is open
+//! 20 ms after it is asked for.
+
+use std::{
+    ffi::CStr,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use pulseaudio::{
+    Client, ClientError, RecordStream,
+    protocol::{
+        Prop, Props, RecordStreamParams, SampleFormat, SampleSpec, SourceInfo,
+        stream::{BufferAttr, StreamFlags},
+    },
+};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+
+use super::{BUILDING, Block, sound};
+
+/// How much sound the server sends at a time. The resampler works on 32 ms (`resample::block_of`), so less would come no
+/// sooner to anybody and cost more.
+const PIECE: Duration = Duration::from_millis(32);
+/// How often an open microphone is looked after.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A server, and what it had when it was asked.
+#[derive(Debug)]
+pub(super) struct Server {
+    client: Client,
+    /// What it calls itself: "pulseaudio", "PulseAudio (on PipeWire 1.4.2)".
+    pub(super) name: String,
+    sources: Vec<SourceInfo>,
+    /// The name of the one that the desktop chose.
+    usual: Option<String>,
+}
+
+/// The connection, which stays for the next who looks: the client cannot be trusted to end with its last user, because its
+/// thread then waits for something to wake it. Of a server that is gone or does not answer it is forgotten, and its
+/// thread ends with the next thing that comes from there, be it the end.
+static KNOWN: Mutex<Option<Client>> = Mutex::new(None);
+
+impl Server {
+    /// The server, if there is one that programs can find.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(super) fn reach() -> anyhow::Result<Option<Server>> {
+        let Some(socket) = pulseaudio::socket_path_from_env() else {
+            return Ok(None);
+        };
+        super::super::cookie::ensure();
+        // Held meanwhile, so that nobody connects twice. All that is done here has an end.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = known.take()
+            && let Ok(server) = Server::ask(client)
+        {
+            *known = Some(server.client.clone());
+            return Ok(Some(server));
+        }
+        let server = Server::ask(connect(&socket)?)?;
+        *known = Some(server.client.clone());
+        Ok(Some(server))
+    }
+
+    fn ask(client: Client) -> anyhow::Result<Server> {
+        let info = wait(client.server_info())?;
+        let sources = wait(client.list_sources())?;
+        Ok(Server {
+            name: info.server_name.as_deref().map(text).unwrap_or_default(),
+            usual: info.default_source_name.as_deref().map(text),
+            sources,
+            client,
+        })
+    }
+
+    /// The source that the desktop chose. Where there is no microphone it may be what the speakers play.
+    pub(super) fn usual(&self) -> Option<Source> {
+        self.all().find(|source| Some(source.id()) == self.usual)
+    }
+
+    /// All that it can record.
+    pub(super) fn all(&self) -> impl Iterator<Item = Source> {
+        self.sources.iter().map(|source| Source {
+            client: self.client.clone(),
+            source: Box::new(source.clone()),
+        })
+    }
+}
+
+/// A microphone of the server, still closed.
+pub(super) struct Source {
+    client: Client,
+    source: Box<SourceInfo>,
+}
+
+/// An open one; dropping it closes it, at once and without waiting for the server.
+pub(super) struct Stream {
+    /// That this is gone tells whoever looks after it.
+    _open: std::sync::mpsc::Sender<()>,
+}
+
+impl Source {
+    /// What the server calls it.
+    pub(super) fn id(&self) -> String {
+        text(&self.source.name)
+    }
+
+    /// What it is called for people.
+    pub(super) fn name(&self) -> String {
+        text(self.source.description.as_ref().unwrap_or(&self.source.name))
+    }
+
+    /// Samples a second. What is asked for is what it has: servers bring it to another rate faster than well.
+    pub(super) fn rate(&self) -> u32 {
+        self.source.sample_spec.sample_rate
+    }
+
+    pub(super) fn channels(&self) -> u16 {
+        self.source.channel_map.num_channels().into()
+    }
+
+    /// Opens it, and answers when sound comes.
+    pub(super) fn open(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
+        let pieces = Arc::new(AtomicUsize::new(0));
+        let channels = usize::from(self.channels().max(1));
+        let (came, lost) = (Arc::clone(&pieces), blocks.clone());
+        let hear = move |bytes: &[u8]| {
+            came.fetch_add(1, Ordering::Relaxed);
+            if blocks.try_send(Block::Sound(mono(bytes, channels))).is_err() {
+                tracing::debug!("sound was lost");
+            }
+        };
+        let begun = wait(self.client.create_record_stream(self.wanted(), hear))
+            .and_then(|stream| wait(stream.started()).map(|()| stream));
+        let stream = begun.inspect_err(|_| {
+            // A server that answers later opens the microphone then; it closes it when the connection ends.
+            KNOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        })?;
+        tracing::debug!(buffer = ?stream.buffer_attr(), "recording");
+        let (open, closed) = channel();
+        thread::Builder::new()
+            .name("microphone-care".to_owned())
+            .spawn(move || look_after(&stream, &pieces, &lost, &closed))?;
+        Ok(Stream { _open: open })
+    }
+
+    fn wanted(&self) -> RecordStreamParams {
+        let spec = SampleSpec {
+            format: SampleFormat::Float32Le,
+            ..self.source.sample_spec
+        };
+        let frames = u128::from(spec.sample_rate) * PIECE.as_millis() / 1000;
+        let bytes = frames * u128::from(spec.channels) * size_of::<f32>() as u128;
+        let mut props = Props::new();
+        props.set(Prop::MediaName, c"microphone");
+        RecordStreamParams {
+            sample_spec: spec,
+            channel_map: self.source.channel_map,
+            source_index: Some(self.source.index),
+            buffer_attr: BufferAttr {
+                fragment_size: u32::try_from(bytes).unwrap_or(u32::MAX),
+                // As much as the server has room for, some megabytes: nothing is lost while this program has no processor.
+                max_length: u32::MAX,
+                ..BufferAttr::default()
+            },
+            flags: StreamFlags {
+                // The source itself is asked to deliver as often; without, it keeps its own time and pieces are as large.
+                adjust_latency: true,
+                ..StreamFlags::default()
+            },
+            props,
+            ..RecordStreamParams::default()
+        }
+    }
+}
+
+/// Holds the stream until nobody wants it any more. A server that takes a source away says so in a message that the client
+/// does not understand: when no sound comes it is asked.
+fn look_after(stream: &RecordStream, pieces: &AtomicUsize, lost: &SyncSender<Block>, closed: &Receiver<()>) {
+    let mut before = 0;
+    while let Err(RecvTimeoutError::Timeout) = closed.recv_timeout(LOOK) {
+        let now = pieces.load(Ordering::Relaxed);
+        if now != before {
+            before = now;
+            continue;
+        }
+        match asked(stream.timing_info()) {
+            // It hangs, or has nothing to say: whoever listens sees how long that lasts.
+            None | Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                // When there is no room for this either, the silence that follows tells.
+                let _ = lost.try_send(Block::Lost(error.to_string()));
+                return;
+            }
+        }
+    }
+}
+
+/// A connection to the server with this socket.
+fn connect(path: &Path) -> anyhow::Result<Client> {
+    let cookie = pulseaudio::cookie_path_from_env().and_then(|path| std::fs::read(path).ok());
+    let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
+    let socket = rustix::net::socket_with(kind.0, kind.1, kind.2, None)?;
+    // A server that hangs neither takes nor greets anybody. Afterwards the client waits in its own way.
+    for timeout in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
+        sockopt::set_socket_timeout(&socket, timeout, Some(BUILDING))?;
+    }
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)
+        .with_context(|| format!("{} does not answer", path.display()))?;
+    Ok(Client::new_unix(c"tiro", socket.into(), cookie)?)
+}
+
+/// The server's answer, if it comes in time.
+fn wait<T>(answer: impl Future<Output = Result<T, ClientError>>) -> anyhow::Result<T> {
+    match asked(answer) {
+        Some(answer) => Ok(answer?),
+        None => bail!("The sound server does not answer"),
+    }
+}
+
+fn asked<T>(answer: impl Future<Output = T>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .ok()?;
+    runtime.block_on(async { tokio::time::timeout(BUILDING, answer).await.ok() })
+}
+
+fn text(name: &CStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+/// The mean of the channels, -1 to 1. A server cuts no frame in two.
+fn mono(bytes: &[u8], channels: usize) -> Vec<f32> {
+    let sample = |bytes: &[u8]| {
+        bytes
+            .try_into()
+            .map_or(0.0, |bytes| sound(f32::from_le_bytes(bytes)))
+    };
+    let frames = bytes.chunks_exact(channels * size_of::<f32>());
+    frames
+        .map(|frame| frame.chunks_exact(size_of::<f32>()).map(sample).sum::<f32>() / channels as f32)
+        .collect()
+}

@@ -1,0 +1,235 @@
+//! The microphone of a real sound server: nothing is lost on the way, whatever else the machine does, and what is played
+//! comes in small pieces.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use daemon::listen::capture::{Block, find};
+
+use crate::{microphone::alone_in, pulse::Pulse};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Samples a second of the virtual microphone.
+const RATE: usize = 48_000;
+
+/// Off the runtime, as in the daemon: what opens a microphone may block.
+fn alone(name: &str, test: impl FnOnce(&Path, &Pulse)) {
+    alone_in("capture", name, async |folder, pulse| {
+        tokio::task::block_in_place(|| test(&folder, &pulse));
+    });
+}
+
+/// Noise that never repeats itself, never 0, and no louder than half.
+fn noise(length: usize) -> Vec<i16> {
+    let mut state = 0x1234_5678_u32;
+    let step = |_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state % 16_000) as i16 + 1
+    };
+    (0..length).map(step).collect()
+}
+
+fn write(path: &Path, rate: u32, channels: u16, samples: &[i16]) {
+    let spec = hound::WavSpec {
+        channels,
+        sample_rate: rate,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut file = hound::WavWriter::create(path, spec).unwrap();
+    samples.iter().for_each(|s| file.write_sample(*s).unwrap());
+    file.finalize().unwrap();
+}
+
+/// All that comes until `enough` says so, with the lengths of its pieces and the time between the first and the last.
+fn heard(blocks: &Receiver<Block>, enough: impl Fn(&[f32]) -> bool) -> (Vec<f32>, Vec<usize>, Duration) {
+    let (mut all, mut pieces) = (Vec::new(), Vec::new());
+    let began = Instant::now();
+    let mut first = None;
+    while !enough(&all) {
+        assert!(began.elapsed() < PATIENCE, "{} samples came", all.len());
+        match blocks.recv_timeout(PATIENCE) {
+            Ok(Block::Sound(sound)) => {
+                first.get_or_insert_with(Instant::now);
+                pieces.push(sound.len());
+                all.extend(sound);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (
+        all,
+        pieces,
+        first.map(|first| first.elapsed()).unwrap_or_default(),
+    )
+}
+
+/// How much silence says that what was played is over.
+const AFTER: usize = RATE / 2;
+
+fn over(all: &[f32]) -> bool {
+    let silent = all.iter().rev().take_while(|s| **s == 0.0).count();
+    silent >= AFTER && silent < all.len()
+}
+
+/// Every sample of eight seconds arrives, once and in order, to the bit: on a machine that does nothing else, on one whose
+/// processors are all busy, and when nobody takes the sound for a while.
+#[test]
+fn no_sample_is_lost_on_the_way() {
+    alone("no_sample_is_lost_on_the_way", |folder, pulse| {
+        let played = noise(8 * RATE);
+        let file = folder.join("noise.wav");
+        write(&file, RATE as u32, 1, &played);
+        for load in [
+            "none",
+            "every processor is busy",
+            "nobody takes the sound for 2 s",
+        ] {
+            let busy = Arc::new(AtomicBool::new(load.starts_with("every")));
+            let workers = thread::available_parallelism().unwrap().get() * 2;
+            for _ in 0..workers {
+                let busy = Arc::clone(&busy);
+                thread::spawn(move || while busy.load(Ordering::Relaxed) {});
+            }
+            let (send, blocks) = sync_channel(512);
+            let microphone = find("").unwrap();
+            assert_eq!(
+                microphone.to_string(),
+                "Desk-Microphone through pulseaudio, 48000 Hz, mono"
+            );
+            let began = Instant::now();
+            let open = microphone.open(send).unwrap();
+            let opened = began.elapsed();
+            let player = {
+                let mut command = pulse.command("paplay");
+                command.arg("--device=mic_in").arg(&file);
+                thread::spawn(move || assert!(command.status().unwrap().success()))
+            };
+            if load.starts_with("nobody") {
+                thread::sleep(Duration::from_secs(2));
+            }
+            let (all, mut pieces, took) = heard(&blocks, over);
+            player.join().unwrap();
+            busy.store(false, Ordering::Relaxed);
+            drop(open);
+            pulse.until_recorders(0);
+
+            let start = all.iter().position(|s| *s != 0.0).unwrap();
+            let end = all.len() - AFTER;
+            let same = all[start..]
+                .iter()
+                .zip(&played)
+                .take_while(|(heard, played)| **heard == f32::from(**played) / 32_768.0)
+                .count();
+            pieces.sort_unstable();
+            let in_ms = |samples: usize| samples * 1000 / RATE;
+            let (middle, longest) = (pieces[pieces.len() / 2], pieces[pieces.len() - 1]);
+            println!(
+                "{load}: open after {} ms; {} samples in {} ms, pieces of {} ms, the longest {}",
+                opened.as_millis(),
+                all.len(),
+                took.as_millis(),
+                in_ms(middle),
+                in_ms(longest)
+            );
+            assert_eq!(
+                same,
+                played.len(),
+                "{load}: {} samples between silences",
+                end - start
+            );
+            // A server that saves up for as long as it likes says the last word a quarter of a second late.
+            assert!(in_ms(middle) <= 40, "{load}: {} ms", in_ms(middle));
+        }
+    });
+}
+
+/// A microphone of another kind is recorded as it is, and its channels are mixed here.
+#[test]
+fn a_microphone_has_its_own_rate_and_channels() {
+    alone("a_microphone_has_its_own_rate_and_channels", |folder, pulse| {
+        let module = load(
+            pulse,
+            "module-null-sink sink_name=room rate=44100 channels=2 norewinds=1",
+        );
+        let microphone = find("room.monitor").unwrap();
+        assert_eq!(microphone.rate(), 44_100);
+        let says = microphone.to_string();
+        assert!(
+            says.ends_with(" through pulseaudio, 44100 Hz, 2 channels"),
+            "{says}"
+        );
+        let (send, blocks) = sync_channel(512);
+        let open = microphone.open(send).unwrap();
+        let left = noise(44_100);
+        let right = left.iter().map(|s| s / 2);
+        let both: Vec<i16> = left
+            .iter()
+            .zip(right.clone())
+            .flat_map(|(l, r)| [*l, r])
+            .collect();
+        let file = folder.join("stereo.wav");
+        write(&file, 44_100, 2, &both);
+        let mut command = pulse.command("paplay");
+        assert!(
+            command
+                .arg("--device=room")
+                .arg(&file)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let (all, ..) = heard(&blocks, over);
+        let start = all.iter().position(|s| *s != 0.0).unwrap();
+        let mean = left
+            .iter()
+            .zip(right)
+            .map(|(l, r)| (f32::from(*l) + f32::from(r)) / 65_536.0);
+        let same = all[start..]
+            .iter()
+            .zip(mean)
+            .take_while(|(heard, mean)| (**heard - mean).abs() < 1e-6);
+        assert_eq!(same.count(), left.len());
+
+        // It is unplugged. Where the server has another one it may go on with that, else it is said.
+        let pulled = pulse.command("pactl").args(["unload-module", &module]).status();
+        assert!(pulled.unwrap().success());
+        let began = Instant::now();
+        let lost = loop {
+            match blocks.recv_timeout(Duration::from_secs(3)) {
+                Ok(Block::Sound(_)) if began.elapsed() < Duration::from_secs(3) => {}
+                Ok(Block::Sound(_)) => break "it goes on with another".to_owned(),
+                Ok(Block::Lost(why)) => break why,
+                Err(RecvTimeoutError::Disconnected) => break "the connection ended".to_owned(),
+                Err(RecvTimeoutError::Timeout) => panic!("nothing was said for 3 s"),
+            }
+        };
+        println!("unplugged, after {} ms: {lost}", began.elapsed().as_millis());
+        drop(open);
+        pulse.until_recorders(0);
+        let none = find("room.monitor").err().unwrap().to_string();
+        assert!(none.contains("There is: Desk-Microphone."), "{none}");
+    });
+}
+
+/// Loads a module; its number.
+fn load(pulse: &Pulse, module: &str) -> String {
+    let mut command = pulse.command("pactl");
+    let out = command
+        .arg("load-module")
+        .args(module.split(' '))
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{module}");
+    String::from_utf8(out.stdout).unwrap().trim().to_owned()
+}
