@@ -526,6 +526,7 @@ impl Agent {
         let said = self.talk.said();
         if let Some(said) = said.last() {
             times::settle(&mut call.arguments, entry.times, &entry.parameters(), said);
+            times::without_time(&mut call.arguments, entry);
             let told = self.last.as_ref().map_or("", |last| last.text.as_str());
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
         }

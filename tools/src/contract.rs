@@ -34,8 +34,9 @@ pub trait Tool: 'static {
     /// Whether a time in the request can only be its `when`. False where it may as well be among the words that are looked
     /// for: "the mail about friday's meeting".
     const TIMED: bool = false;
-    /// Arguments that say more about the time that was named, and nothing without one: the place of that time.
-    const OF_TIME: &'static [&'static str] = &[];
+    /// Arguments that say more about the time that was named, such as its place, each with the one that is meant where no time
+    /// was named.
+    const OF_TIME: &'static [(&'static str, &'static str)] = &[];
     /// Arguments that the model may word by itself: a text that the person dictates, which may be whole sentences, or an
     /// address that is written otherwise than said. Every other required text is copied from the person's words.
     const WORDED: &'static [&'static str] = &[];
@@ -508,7 +509,7 @@ pub struct Entry {
     /// As [`Tool::TIMED`].
     pub timed: bool,
     /// As [`Tool::OF_TIME`].
-    pub of_time: &'static [&'static str],
+    pub of_time: &'static [(&'static str, &'static str)],
     /// As [`Tool::WORDED`].
     pub worded: &'static [&'static str],
     /// [`Tool::NAMED`].

@@ -123,19 +123,6 @@ pub fn timely<'a>(schema: &'a Value, times: &[String], required: bool) -> Cow<'a
     Cow::Owned(schema)
 }
 
-/// A schema without these arguments.
-pub fn without<'a>(schema: Cow<'a, Value>, names: &[&str]) -> Cow<'a, Value> {
-    let has = |name: &&str| schema["properties"].get(*name).is_some();
-    if !names.iter().any(has) {
-        return schema;
-    }
-    let mut schema = schema.into_owned();
-    if let Some(properties) = schema["properties"].as_object_mut() {
-        properties.retain(|name, _| !names.contains(&name.as_str()));
-    }
-    Cow::Owned(schema)
-}
-
 #[cfg(test)]
 pub(in crate::agent) mod gbnf;
 #[cfg(test)]

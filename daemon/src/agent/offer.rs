@@ -15,11 +15,6 @@ const OFFERED: usize = 5;
 /// What is much less likely than the best one is not offered to a server, which cannot be told how likely each is.
 const OFFERED_SHARE: f32 = 0.05;
 
-/// Whether a time is the present one, so that nothing can be said of it that the clock does not know.
-fn is_now(time: &str) -> bool {
-    ["at the moment", "just now", "now", "right now"].contains(&time.to_lowercase().as_str())
-}
-
 impl Agent {
     /// The next question to the model.
     pub(super) fn ask(&self) -> Ask {
@@ -101,11 +96,7 @@ impl Agent {
         let Some(entry) = self.toolbox.find(name) else {
             return Cow::Borrowed(schema);
         };
-        let mut timely = self.timed(entry, schema);
-        // Small models put the place whose time is asked for there.
-        if self.turn.times.iter().all(|time| is_now(time)) {
-            timely = grammar::without(timely, entry.of_time);
-        }
+        let timely = self.timed(entry, schema);
         // Where the request goes on from what was said or found before, its words may stand there.
         let copied = match (&self.talk.heard()[..], self.talk.said().last()) {
             (_, Some(said)) if self.turn.copies => grammar::copied(timely, said, &[]),

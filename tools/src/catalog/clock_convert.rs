@@ -35,7 +35,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Tell the time in another city or time zone";
     const EFFECT: Effect = Effect::Read;
     const TIMES: &'static [(&'static str, TimeRole)] = &[("time", TimeRole::Find)];
-    const OF_TIME: &'static [&'static str] = &["from"];
+    const OF_TIME: &'static [(&'static str, &'static str)] = &[("from", "to")];
     const EXAMPLES: &'static [&'static str] = &[
         "what time is it in tokyo",
         "what's the time in new york right now",

@@ -98,5 +98,9 @@ fn the_persons_yes_is_not_for_what_a_guest_said() {
     );
     agent.settle();
     let ask = say(&mut agent, "yes");
-    assert!(ask.openings[0].text.contains("weather.forecast"), "{:?}", ask.openings);
+    assert!(
+        ask.openings[0].text.contains("weather.forecast"),
+        "{:?}",
+        ask.openings
+    );
 }

@@ -1,0 +1,312 @@
+//! Times as people say them and as small models write them.
+
+use serde_json::json;
+
+use super::*;
+
+#[track_caller]
+fn check(tool: &str, said: &str, given: Value, expect: Value) {
+    let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
+    let mut settled = given.clone();
+    settle(&mut settled, entry.times, &entry.parameters(), said);
+    assert_eq!(settled, expect, "{said:?} {given}");
+}
+
+#[test]
+fn an_end_that_is_the_start_once_more_goes() {
+    check(
+        "calendar.create_event",
+        "pop a haircut into my diary for Saturday at quarter past eleven",
+        json!({"title": "haircut", "start": "Saturday at quarter past eleven", "end": "quarter past eleven"}),
+        json!({"title": "haircut", "start": "Saturday at quarter past eleven"}),
+    );
+    check(
+        "calendar.create_event",
+        "lunch with mum on friday from twelve to one",
+        json!({"title": "lunch", "start": "friday from twelve", "end": "one"}),
+        json!({"title": "lunch", "start": "friday from twelve", "end": "one"}),
+    );
+    check(
+        "calendar.create_event",
+        "a two hour workshop on monday at nine",
+        json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
+        json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
+    );
+}
+
+#[test]
+fn a_time_that_was_named_is_not_lost() {
+    check(
+        "reminders.create",
+        "remind me on Friday to pay the window cleaner",
+        json!({"title": "pay the window cleaner"}),
+        json!({"title": "pay the window cleaner", "due": "Friday"}),
+    );
+    check(
+        "reminders.create",
+        "on the fifteenth of every month at noon I need a nudge to water the fern",
+        json!({"title": "water the fern"}),
+        json!({"title": "water the fern", "due": "fifteenth of every month at noon"}),
+    );
+    // It is part of what is to be done.
+    check(
+        "reminders.create",
+        "remind me to buy a ticket for the concert on friday",
+        json!({"title": "buy a ticket for the concert on friday"}),
+        json!({"title": "buy a ticket for the concert on friday"}),
+    );
+    check(
+        "calendar.create_event",
+        "schedule a meeting tomorrow with Anna at ten",
+        json!({"title": "meeting", "start": "tomorrow", "people": ["Anna"]}),
+        json!({"title": "meeting", "start": "tomorrow at ten", "people": ["Anna"]}),
+    );
+    check(
+        "calendar.create_event",
+        "block two hours for the review tomorrow at nine",
+        json!({"title": "review", "start": "tomorrow at nine"}),
+        json!({"title": "review", "start": "tomorrow at nine", "end": "two hours"}),
+    );
+    check(
+        "calendar.create_event",
+        "parents' meeting on the 9th at 7 pm, and nudge me an hour ahead",
+        json!({"title": "parents' meeting", "start": "9th at 7 pm"}),
+        json!({"title": "parents' meeting", "start": "9th at 7 pm", "remind": "an hour"}),
+    );
+    // Where to look is not forced on anybody.
+    check(
+        "mail.read",
+        "what did Lena want to know about Tuesday",
+        json!({"from": "Lena"}),
+        json!({"from": "Lena"}),
+    );
+}
+
+#[test]
+fn a_time_that_was_cut_or_worded_anew_is_the_one_that_was_said() {
+    check(
+        "calendar.update_event",
+        "my dentist's been shifted to half ten tomorrow",
+        json!({"event": "dentist", "when": "tomorrow at 10:00", "start": "tomorrow at 10:00", "end": "tomorrow at 10:00"}),
+        json!({"event": "dentist", "start": "half ten tomorrow"}),
+    );
+    check(
+        "timers.set",
+        "set a timer four ten minutes",
+        json!({"duration": "four ten minutes"}),
+        json!({"duration": "ten minutes"}),
+    );
+    check(
+        "timers.set",
+        "start one for the laundry, an hour and ten",
+        json!({"duration": "one", "label": "laundry"}),
+        json!({"duration": "an hour and ten", "label": "laundry"}),
+    );
+    // Said otherwise and still the same.
+    check(
+        "calendar.query",
+        "what's on my calender to morrow",
+        json!({"when": "tomorrow"}),
+        json!({"when": "tomorrow"}),
+    );
+    check(
+        "alarms.set",
+        "I want to be up by quarter to eight tomorrow",
+        json!({"time": "quarter to eight"}),
+        json!({"time": "quarter to eight tomorrow"}),
+    );
+    check(
+        "reminders.create",
+        "new work task: review the portfolio by Tuesday at one",
+        json!({"title": "review the portfolio", "due": "Tuesday at one"}),
+        json!({"title": "review the portfolio", "due": "Tuesday at one"}),
+    );
+    check(
+        "alarms.set",
+        "wake me at 7 a.m. tomorrow",
+        json!({"time": "7 am tomorrow"}),
+        json!({"time": "7 am tomorrow"}),
+    );
+}
+
+#[test]
+fn what_is_moved_goes_so_far_or_to_there() {
+    check(
+        "calendar.update_event",
+        "push my handover with Karim back by thirty minutes",
+        json!({"event": "handover"}),
+        json!({"event": "handover", "start": "thirty minutes later"}),
+    );
+    check(
+        "calendar.update_event",
+        "bring the review forward an hour",
+        json!({"event": "review"}),
+        json!({"event": "review", "start": "an hour earlier"}),
+    );
+    check(
+        "calendar.update_event",
+        "move it to three",
+        json!({"event": "dentist"}),
+        json!({"event": "dentist", "start": "three"}),
+    );
+    check(
+        "calendar.update_event",
+        "move the second one to four",
+        json!({"event": "interview", "start": "four"}),
+        json!({"event": "interview", "start": "four"}),
+    );
+    check(
+        "calendar.update_event",
+        "make it last until eleven",
+        json!({"event": "boiler service"}),
+        json!({"event": "boiler service", "end": "eleven"}),
+    );
+    check(
+        "reminders.snooze",
+        "not now, again in ten minutes",
+        json!({}),
+        json!({"until": "in ten minutes"}),
+    );
+}
+
+#[test]
+fn an_hour_is_no_part_of_what_is_to_be_done() {
+    check(
+        "reminders.create",
+        "remind me to call Anna tonight at eight",
+        json!({"title": "call Anna tonight at eight"}),
+        json!({"title": "call Anna", "due": "tonight at eight"}),
+    );
+    check(
+        "calendar.create_event",
+        "dinner with Grace on Saturday at seven pm",
+        json!({"title": "dinner with Grace", "start": "seven pm", "location": "Saturday"}),
+        json!({"title": "dinner with Grace", "start": "Saturday at seven pm"}),
+    );
+    check(
+        "calendar.find_slots",
+        "when could I squeeze in a ninety minute workout this weekend",
+        json!({"buffer": "15 minutes", "count": 1}),
+        json!({"count": 1, "when": "this weekend", "length": "ninety minute"}),
+    );
+    check(
+        "clock.resolve",
+        "what's the date ninety days from now",
+        json!({"text": "the date ninety days from now"}),
+        json!({"text": "ninety days from now"}),
+    );
+}
+
+#[test]
+fn what_is_no_time_is_none() {
+    // Nothing was said of time at all.
+    check(
+        "calendar.delete_event",
+        "I can't make the concert after all, take it out of the calendar",
+        json!({"event": "concert", "when": "after all"}),
+        json!({"event": "concert"}),
+    );
+    // More than the time was copied.
+    check(
+        "alarms.set",
+        "on Saturdays and Sundays I'd like an alarm at nine thirty",
+        json!({"time": "on Saturdays and Sundays I'd like an alarm at nine thirty"}),
+        json!({"time": "Saturdays and Sundays at nine thirty"}),
+    );
+    check(
+        "calendar.create_event",
+        "Set up a forty five minute call with Sofía on December first at two thirty",
+        json!({"title": "call", "start": "December first at two thirty", "end": "two thirty and forty-five minutes"}),
+        json!({"title": "call", "start": "December first at two thirty", "end": "forty five minute"}),
+    );
+    // A day is no list.
+    check(
+        "reminders.update",
+        "move it to Saturday",
+        json!({"title": "buy stamps", "list": "saturday"}),
+        json!({"title": "buy stamps", "due": "Saturday"}),
+    );
+}
+
+#[test]
+fn a_place_without_a_time_is_the_one_that_is_asked_for() {
+    let entry = tools::ALL
+        .iter()
+        .find(|entry| entry.name == "clock.convert")
+        .unwrap();
+    for (given, expect) in [
+        (json!({"from": "tokyo"}), json!({"to": "tokyo"})),
+        (
+            json!({"time": "now", "from": "sydney"}),
+            json!({"time": "now", "to": "sydney"}),
+        ),
+        (
+            json!({"time": "three pm", "from": "london"}),
+            json!({"time": "three pm", "from": "london"}),
+        ),
+        (
+            json!({"from": "london", "to": "tokyo"}),
+            json!({"from": "london", "to": "tokyo"}),
+        ),
+    ] {
+        let mut settled = given.clone();
+        without_time(&mut settled, entry);
+        assert_eq!(settled, expect, "{given}");
+    }
+}
+
+#[test]
+fn what_is_moved_begins_there() {
+    for (said, given, expect) in [
+        (
+            "push it back to half past four",
+            json!({"event": "review", "end": "half past four"}),
+            json!({"event": "review", "start": "half past four"}),
+        ),
+        (
+            "extend it to half past four",
+            json!({"event": "review", "end": "half past four"}),
+            json!({"event": "review", "end": "half past four"}),
+        ),
+        (
+            "make it last until half past four",
+            json!({"event": "review", "end": "half past four"}),
+            json!({"event": "review", "end": "until half past four"}),
+        ),
+    ] {
+        check("calendar.update_event", said, given, expect);
+    }
+}
+
+#[test]
+fn two_times_stay_two() {
+    check(
+        "calendar.update_event",
+        "move the board meeting from tuesday to thursday at nine",
+        json!({"event": "board meeting", "when": "tuesday", "start": "thursday at nine"}),
+        json!({"event": "board meeting", "when": "tuesday", "start": "thursday at nine"}),
+    );
+    check(
+        "calendar.update_event",
+        "move tomorrow's dentist and make it friday at ten",
+        json!({"event": "dentist", "when": "tomorrow", "start": "friday"}),
+        json!({"event": "dentist", "when": "tomorrow", "start": "friday at ten"}),
+    );
+}
+
+#[test]
+fn where_nothing_was_said_of_time_nothing_changes() {
+    check(
+        "reminders.create",
+        "remind me to buy milk",
+        json!({"title": "buy milk", "due": "tomorrow"}),
+        json!({"title": "buy milk", "due": "tomorrow"}),
+    );
+    check("calendar.query", "what is on", json!([1]), json!([1]));
+    check(
+        "calendar.query",
+        "what is on friday",
+        json!({"when": 5}),
+        json!({"when": 5}),
+    );
+}
