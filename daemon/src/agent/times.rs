@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use tools::{
     Entry, TimeRole,
+    discover::words::is_stop_word,
     when::{Hint, Kind, Mention, is_time, joined, names_hours, said_times, same},
 };
 
@@ -33,9 +34,10 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
             .is_some_and(|all| all.iter().any(|one| one == name))
     };
     if sentence.found.is_empty() {
+        // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so.
         return given.retain(|name, value| {
-            let is_of_time = || value.as_str().is_none_or(is_time);
-            required(name) || times.iter().all(|(time, _)| time != name) || is_of_time()
+            let says_something = || value.as_str().is_none_or(|text| !is_empty(text));
+            required(name) || times.iter().all(|(time, _)| time != name) || says_something()
         });
     }
     sentence.turn_round(given, times);
@@ -198,15 +200,10 @@ impl<'a> Sentence<'a> {
         let (Some((start, _)), Some((end, _))) = (of_role(TimeRole::Moved), of_role(TimeRole::End)) else {
             return;
         };
-        let Some(standing) = given
-            .get(*end)
-            .and_then(Value::as_str)
-            .and_then(|text| place(self.said, text))
-        else {
-            return;
-        };
-        let before = self.said[..standing.start].split_whitespace().next_back();
-        let is_there = before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
+        // Of several times the model knows best which is which.
+        let [one] = &self.found[..] else { return };
+        let before = self.said[..one.place.start].split_whitespace().next_back();
+        let is_there = one.kind == Kind::Time && before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
         let ends = words(self.said).any(|word| ENDING.contains(&word.as_str()));
         if is_there
             && !ends
@@ -485,6 +482,14 @@ fn holds(text: &str, part: &str) -> bool {
 /// Words that say nothing of time by themselves.
 fn is_small(word: &str) -> bool {
     ["a", "an", "at", "for", "from", "in", "on", "the", "to", "until"].contains(&word)
+}
+
+/// Whether a text has nothing but words that name nothing: "after all".
+fn is_empty(text: &str) -> bool {
+    const LITTLE: [&str; 12] = [
+        "after", "again", "all", "anyway", "away", "instead", "more", "off", "out", "then", "though", "too",
+    ];
+    words(text).all(|word| is_stop_word(&word) || LITTLE.contains(&word.as_str()))
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {

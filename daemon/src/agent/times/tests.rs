@@ -206,6 +206,13 @@ fn what_is_no_time_is_none() {
         json!({"event": "concert", "when": "after all"}),
         json!({"event": "concert"}),
     );
+    // What may be meant for a day is not left out without a word.
+    check(
+        "calendar.query",
+        "and what about flurbsday",
+        json!({"when": "flurbsday"}),
+        json!({"when": "flurbsday"}),
+    );
     // More than the time was copied.
     check(
         "alarms.set",
@@ -261,6 +268,11 @@ fn what_is_moved_begins_there() {
         (
             "push it back to half past four",
             json!({"event": "review", "end": "half past four"}),
+            json!({"event": "review", "start": "half past four"}),
+        ),
+        (
+            "push it back to half past four",
+            json!({"event": "review", "end": "16:30"}),
             json!({"event": "review", "start": "half past four"}),
         ),
         (
