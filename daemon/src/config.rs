@@ -189,7 +189,10 @@ section! {
         threads: u32 = 0,
         /// Give the memory back after this long without speech; "0s" never does.
         idle_unload: Period = Period::minutes(10),
-        /// Names and words to expect, such as "Anneliese, Kubernetes".
+        /// Whether the names of your contacts, calendars, lists and programs are expected in what you say, so that they are spelt as
+        /// you spell them. A recogniser on another machine is not told them.
+        names: bool = true,
+        /// Text that the recogniser takes to stand before what you say, such as "Kubernetes, kubectl".
         #[schemars(length(max = 500))]
         prompt: String = String::new(),
         /// Longest time for one recording.

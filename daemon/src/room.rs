@@ -38,6 +38,7 @@ use crate::{
     trace::Trace,
 };
 use accounts::{Sizes, Spending};
+pub use names::Expecting;
 
 /// Everything a turn needs.
 pub struct Room {
@@ -116,8 +117,10 @@ pub struct Limits {
     pub patience: Duration,
     /// ISO 639-1, or nothing to detect it.
     pub language: Option<String>,
-    /// Words to expect.
+    /// Text for the recogniser to go on from.
     pub bias: Option<String>,
+    /// Names for it to expect.
+    pub names: Expecting,
 }
 
 /// The time, real or pinned by `--now`.
@@ -168,6 +171,7 @@ impl Room {
     /// The same with an index of the same tools, for who needs many rooms.
     pub fn with_index(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts, index: Arc<Index>) -> Room {
         let health = Health::at(&parts.dirs.state);
+        let expecting = parts.limits.names.clone();
         Room {
             llm,
             stt,
@@ -181,9 +185,14 @@ impl Room {
             sizes: None,
             spending: Spending::default(),
             shelved: None,
-            names: names::Names::default(),
+            names: names::Names::telling(expecting),
             needed: false,
         }
+    }
+
+    /// The names that it tells its recogniser to expect, as they are read.
+    pub fn expecting(&self) -> Expecting {
+        self.parts.limits.names.clone()
     }
 
     /// Loads the model and brings the static prefix into its KV cache, between turns. `None` when both are there already.
@@ -313,7 +322,11 @@ impl Room {
     ///
     /// # Errors
     /// What keeps the recogniser from it.
-    pub async fn transcribe(&self, speech: &Speech) -> Result<Transcript, EngineError> {
+    pub async fn transcribe(&mut self, speech: &Speech) -> Result<Transcript, EngineError> {
+        let ctx = self.ctx();
+        self.names.begin(ctx);
+        // A recording may be the first that anybody wants of this room.
+        self.names.now().await;
         transcribe(&*self.stt, &self.parts.limits, speech).await
     }
 
@@ -615,6 +628,7 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
         samples: voiced.to_vec(),
         language: limits.language.clone(),
         prompt: limits.bias.clone(),
+        names: limits.names.all().to_vec(),
         audio_ctx: None,
     };
     bounded(limits.transcribe, stt.transcribe(request, &mut |_| {})).await

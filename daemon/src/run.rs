@@ -339,6 +339,9 @@ struct Running {
 impl Daemon {
     /// A daemon around a room made of these parts; `events` is the sending end of the loop's own channel.
     pub fn new(room: Room, parts: Parts, events: mpsc::Sender<Event>) -> Daemon {
+        let mut parts = parts;
+        // Whoever listens expects the names that the room reads.
+        parts.limits.names = room.expecting();
         let engines = Engines {
             llm: Arc::clone(room.llm()),
             stt: Arc::clone(room.stt()),

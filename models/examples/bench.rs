@@ -2,7 +2,7 @@
 //!
 //! `{"llm": FILE, "threads": n, "context": n}` and `{"stt": FILE, "threads": n}` choose the model. Then
 //! `{"prompt": TEXT, "max": n, "grammar"?: TEXT, "fresh"?: true}` generates and `{"wav": FILE, "audio_ctx"?: n,
-//! "language"?: CODE, "prompt_words"?: TEXT}` transcribes 16 kHz mono 16-bit files.
+//! "language"?: CODE, "prompt_words"?: TEXT, "names"?: [TEXT]}` transcribes 16 kHz mono 16-bit files.
 #![expect(clippy::print_stdout, reason = "answers go to standard output")]
 
 use std::{error::Error, io::BufRead, path::Path};
@@ -59,6 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 samples: samples(Path::new(&file))?,
                 language: text("language"),
                 prompt: text("prompt_words"),
+                names: serde_json::from_value(request["names"].clone()).unwrap_or_default(),
                 audio_ctx: number("audio_ctx"),
             };
             let seconds = request.samples.len() as f32 / models::stt::SAMPLE_RATE as f32;

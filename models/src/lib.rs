@@ -9,6 +9,8 @@ pub mod stt;
 pub mod engine;
 pub mod server;
 pub mod ghosts;
+pub mod decode;
+pub mod expected;
 pub mod jump;
 pub mod machine;
 #[cfg(any(feature = "llm", feature = "stt"))]

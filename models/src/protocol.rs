@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Raised with every change of a type that crosses the socket.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Longest frame body, bytes. A request with 17 minutes of audio just fits.
 pub const MAX_FRAME: usize = 64 << 20;
@@ -392,6 +392,7 @@ mod tests {
                     samples: vec![0.5, -1.0, f32::MIN_POSITIVE],
                     language: Some("en".into()),
                     prompt: None,
+                    names: vec!["Anna".into()],
                     audio_ctx: Some(0),
                 }),
             },

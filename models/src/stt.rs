@@ -15,8 +15,10 @@ pub struct Transcribe {
     pub samples: Vec<f32>,
     /// ISO 639-1, or nothing to detect it.
     pub language: Option<String>,
-    /// Words to expect (names); biases the recogniser. Its echo is dropped.
+    /// Text to go on from, as the recogniser is to write it. Its echo is dropped.
     pub prompt: Option<String>,
+    /// Names to expect. They are written so where something much like them was said, and never echoed.
+    pub names: Vec<String>,
     /// Encoder window: `None` trims it to the clip (DESIGN section 8), `Some(0)` is the full 30 s.
     pub audio_ctx: Option<u32>,
 }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use daemon::{
     agent::Settings,
-    room::{Clock, Limits, Parts, Room},
+    room::{Clock, Expecting, Limits, Parts, Room},
     world,
 };
 use models::{llm::Llm, scripted::ScriptedStt, stt::Stt};
@@ -94,6 +94,7 @@ impl Home {
                 patience,
                 language: Some("en".into()),
                 bias: None,
+                names: Expecting::none(),
             },
         }
     }

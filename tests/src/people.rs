@@ -5,9 +5,11 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use daemon::listen::{
+    endpoint::{Endpointer, Rules, Style},
     vad::{self, Ear, FRAME, Sound},
     wav,
 };
@@ -49,6 +51,14 @@ fn words(text: &str) -> Vec<String> {
         })
         .collect()
 }
+
+/// As somebody taps the key and speaks.
+const RULES: Rules = Rules {
+    style: Style::Tap,
+    silence: Duration::from_millis(800),
+    patience: Duration::from_secs(8),
+    longest: Duration::from_secs(60),
+};
 
 /// The recogniser that people get and the smallest, with the shares of slot words without and with noise, and of wrong words
 /// in what was read.
@@ -114,6 +124,95 @@ async fn real_slot_words_of_orders_are_in_the_transcripts() {
             assert!(share >= floor, "{weights}, {place}: {share}");
         }
     }
+}
+
+/// What is recognised at the first pause that may be the end, as it is while somebody is listened to: how soon after their last word
+/// that pause is noticed, how often the recogniser is asked, and how many words of the slots are in what it writes.
+#[tokio::test]
+async fn real_words_are_recognised_at_the_pause_after_them() {
+    let Some(speech) = speech() else { return };
+    let Some(stt) = recogniser(USUAL).await else {
+        return;
+    };
+    let labels = std::fs::read_to_string(speech.join("commands/labels.jsonl")).unwrap();
+    let (mut found, mut all, mut waits) = (0, 0, Vec::new());
+    let (mut clips, mut looks, mut late) = (0, 0, 0);
+    for line in labels.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut samples = wav::read(&speech.join("commands").join(line["file"].as_str().unwrap())).unwrap();
+        let voiced = vad::speech(&samples).unwrap();
+        let last = (voiced.end.min(samples.len()) as i64 - 4800).max(0);
+        samples.truncate(voiced.end);
+        let mut seed = 1u32;
+        samples.extend((0..32_000).map(|_| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((seed >> 8) as f32 / 8_388_608.0 - 1.0) * 0.002
+        }));
+        let (mut ear, mut endpointer) = (Ear::default(), Endpointer::new(RULES));
+        // Where each pause was noticed, what was said up to it, and what was said in all.
+        let (mut frame, mut pauses, mut end) = (0, Vec::<(usize, usize, usize)>::new(), None);
+        ear.hear(&samples, |sound| {
+            frame += 1;
+            if end.is_some() {
+                return;
+            }
+            end = endpointer.frame(sound);
+            let said = (endpointer.spoken(), endpointer.hits());
+            if endpointer.pauses() && pauses.last().is_none_or(|before| before.1 != said.0) {
+                pauses.push((frame, said.0, said.1));
+            }
+        });
+        let said = (endpointer.spoken(), endpointer.hits());
+        let known = pauses
+            .iter()
+            .find(|pause| pause.1 == said.0 && said.1 <= pause.2 + 4);
+        looks += pauses.len();
+        clips += 1;
+        let upto = match known {
+            Some(pause) => {
+                waits.push((pause.0 * FRAME) as i64 / 16 - last / 16);
+                pause.0 * FRAME
+            }
+            None => {
+                late += 1;
+                samples.len()
+            }
+        };
+        let sound = &samples[..upto];
+        let request = Transcribe {
+            samples: sound[vad::speech(sound).unwrap()].to_vec(),
+            language: Some("en".to_owned()),
+            ..Transcribe::default()
+        };
+        let mut heard = words(&stt.transcribe(request, &mut |_| {}).await.unwrap().text);
+        let slots = line["label"]["slots"].as_object().unwrap();
+        for word in slots.values().flat_map(|value| words(value.as_str().unwrap())) {
+            all += 1;
+            if let Some(at) = heard.iter().position(|h| *h == word) {
+                heard.remove(at);
+                found += 1;
+            }
+        }
+    }
+    waits.sort_unstable();
+    let p50 = waits[waits.len() / 2];
+    let share = f64::from(found) / f64::from(all);
+    println!(
+        "the pause is noticed {p50} ms after the last sound ({} to {}); {:.2} looks a clip; {late} of {clips} only at the end; {found} of {all} words",
+        waits[0],
+        waits[waits.len() - 1],
+        looks as f64 / clips as f64
+    );
+    assert!(p50 <= 64, "{p50} ms");
+    assert!(
+        looks * 2 <= clips * 3,
+        "{looks} looks at {clips} clips: the processor has other things to do"
+    );
+    assert!(
+        late * 10 <= clips,
+        "{late} of {clips} are recognised only at the end"
+    );
+    assert!(share >= 0.91, "{share}");
 }
 
 /// Wrong words in what people read aloud, much of it from books. Measured: base 5 of 101 with 8-bit and with 16-bit weights,

@@ -333,7 +333,7 @@ async fn our_client_hears_and_speaks_through_the_reference_server() {
         samples: (0..40_000).map(|n| (n % 200) as f32 / 200.0).collect(),
         language: Some("de".into()),
         prompt: Some("Küche, Anna".into()),
-        audio_ctx: None,
+        ..Transcribe::default()
     };
     // Twice: it has to be there for the next one, too.
     for _ in 0..2 {

@@ -17,7 +17,7 @@ use crate::{
     config::{self, Config, Discovered, Kv, Loading, Period, SttBackend, Weights},
     far,
     paths::Paths,
-    room::{Clock, Limits, Parts, Room},
+    room::{Clock, Expecting, Limits, Parts, Room},
     speak::Speaker,
     trace::Trace,
     wyoming,
@@ -217,6 +217,10 @@ impl App {
                 patience: config.consent.timeout.get(),
                 language: config.stt.language.known().map(str::to_owned),
                 bias: Some(config.stt.prompt.clone()).filter(|p| !p.is_empty()),
+                names: match config.stt.names {
+                    true => Expecting::some(),
+                    false => Expecting::none(),
+                },
             },
         }
     }

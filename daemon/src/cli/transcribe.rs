@@ -70,7 +70,7 @@ async fn recognise(samples: &[f32], stt: &dyn Stt, settings: &config::Stt) -> an
                 samples: samples[spoken.clone()].to_vec(),
                 language,
                 prompt: Some(settings.prompt.clone()).filter(|words| !words.is_empty()),
-                audio_ctx: None,
+                ..Transcribe::default()
             };
             (stt.transcribe(request, &mut |_| {}).await?, seconds(spoken.start))
         }

@@ -271,6 +271,7 @@ mod tests {
             patience: Duration::from_secs(10),
             language: None,
             bias: None,
+            names: crate::room::Expecting::none(),
         }
     }
 

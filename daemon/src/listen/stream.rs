@@ -30,12 +30,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const TAIL: Duration = Duration::from_millis(100);
 /// ... and no later than this, is the last.
 const LONG_TAIL: Duration = Duration::from_millis(500);
-/// So many frames without speech may be the end: it is worth recognising what was said. The endpointer takes it that somebody
-/// still speaks for 64 ms after they do not, so this is a tenth of a second of silence. Over 72 recordings it came 80 ms
-/// sooner than with 6 frames, and the recogniser was asked 1.24 times for each and not 1.12 times.
-const PAUSE: usize = 2;
-/// After 10 s it is a little, after 30 s a quarter of a second more: to recognise all of that takes longer.
-const MUCH: usize = 120;
 /// So many frames, half a second, are worth recognising anew while somebody speaks on.
 const FURTHER: usize = 31;
 
@@ -201,8 +195,7 @@ impl Following {
             return;
         }
         let (now, spoken) = (self.samples.len() / FRAME, self.endpointer.spoken());
-        // All so far is recognised at each pause, so for who has said much it has to be a longer one.
-        let pause = self.endpointer.quiet() >= PAUSE.max(now / MUCH);
+        let pause = self.endpointer.pauses();
         let wanted = match pause {
             true => self.paused != Some(spoken),
             false => now >= self.told + FURTHER,

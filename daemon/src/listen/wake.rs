@@ -91,6 +91,7 @@ pub async fn words_of(
         samples: clip.samples.clone(),
         language: language.map(str::to_owned),
         prompt: None,
+        names: Vec::new(),
         audio_ctx: u32::try_from(clip.samples.len() * POSITIONS / SAMPLE_RATE as usize + MARGIN).ok(),
     };
     match tokio::time::timeout(patience, stt.transcribe(request, &mut |_| {})).await {

@@ -53,6 +53,7 @@ impl Bench {
                 patience: TICK,
                 language: None,
                 bias: None,
+                names: crate::room::Expecting::none(),
             },
         };
         let (pressed, _) = mpsc::channel(1);

@@ -25,7 +25,7 @@ use crate::{
     bus,
     listen::Speech,
     report::Report,
-    room::{self, Limits},
+    room::{self, Expecting, Limits},
     run,
 };
 
@@ -327,6 +327,7 @@ async fn hear(services: &Services, wanted: Wanted, coming: Option<Coming>) -> Ou
     let limits = Limits {
         language: wanted.language.or(services.limits.language.clone()),
         bias: wanted.names,
+        names: Expecting::none(),
         ..services.limits.clone()
     };
     let speech = Speech {

@@ -391,6 +391,26 @@ impl Known {
         names.map(move |name| (name, name.lift(&stems, &sounds)))
     }
 
+    /// Names that somebody who hears the person should expect, at most so many: of people, calendars, lists and programs, in this order.
+    /// What is only made of words that tools' own texts use is heard rightly without.
+    pub fn to_expect(&self, most: usize) -> impl Iterator<Item = &str> {
+        const KINDS: [Kind; 6] = [
+            Kind::Contact,
+            Kind::Calendar,
+            Kind::List,
+            Kind::App,
+            Kind::Shortcut,
+            Kind::Sender,
+        ];
+        let of = |kind| self.names.iter().filter(move |name| name.kind == kind);
+        KINDS
+            .into_iter()
+            .flat_map(of)
+            .filter(|name| name.words.iter().any(|word| word.counts > USUAL))
+            .map(|name| &*name.text)
+            .take(most)
+    }
+
     /// How many names there are.
     pub fn len(&self) -> usize {
         self.names.len()

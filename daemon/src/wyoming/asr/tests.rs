@@ -95,7 +95,7 @@ fn request(samples: usize) -> Transcribe {
         samples: vec![0.25; samples],
         language: Some("en".into()),
         prompt: Some("Anneliese, Kubernetes".into()),
-        audio_ctx: None,
+        ..Transcribe::default()
     }
 }
 

@@ -35,6 +35,7 @@ pub fn limits() -> Limits {
         patience: LONG,
         language: Some("en".into()),
         bias: Some("Anneliese".into()),
+        names: Expecting::none(),
     }
 }
 

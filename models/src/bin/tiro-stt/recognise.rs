@@ -4,7 +4,10 @@
 use std::time::Instant;
 
 use models::{
-    EngineError, ggml_whisper, ghosts, machine, nativelog,
+    EngineError,
+    decode::{Transcribing, Vocabulary},
+    expected::Expected,
+    ggml_whisper, ghosts, machine, nativelog,
     protocol::{SttDialect, SttLoad},
     serve::Reply,
     stt::{SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
@@ -30,13 +33,38 @@ const SHORTEST: f32 = 0.1;
 /// Loudest sample of a clip that holds nothing at all.
 const SILENCE: f32 = 1e-3;
 
+/// A token of a model no wider than this (base) is too little work to be shared: on 2 cores it takes 2.4 ms on one thread and on
+/// two when nothing else runs, and three times as long on two when the threads have to wait for a processor.
+const NARROW: i32 = 512;
+
 /// A loaded model at work.
 pub(crate) struct Recogniser {
     pub(crate) info: SttInfo,
+    context: WhisperContext,
     state: WhisperState,
-    threads: i32,
-    /// The first token that is no text.
-    special: i32,
+    vocabulary: Vocabulary,
+    /// Threads of the encoder, and of the decoder.
+    threads: u32,
+    decoding: u32,
+}
+
+/// What is wanted of a clip.
+struct Wanted<'a> {
+    samples: &'a [f32],
+    language: &'a str,
+    prompt: &'a str,
+    expected: Expected,
+}
+
+impl Wanted<'_> {
+    fn seconds(&self) -> f32 {
+        self.samples.len() as f32 / SAMPLE_RATE as f32
+    }
+
+    /// Nobody speaks eight tokens a second; a loop would go on for hundreds.
+    fn most_tokens(&self) -> usize {
+        (self.seconds() * 8.0) as usize + 24
+    }
 }
 
 /// How one look at the clip goes.
@@ -100,8 +128,8 @@ impl Recogniser {
         params.use_gpu(load.gpu).flash_attn(false);
         drop((nativelog::take_last_error(), nativelog::take_gpu()));
         let loaded = WhisperContext::new_with_params(path, params)
-            .and_then(|context| Ok((context.create_state()?, context.token_eot())));
-        let (state, special) = loaded.map_err(|e| {
+            .and_then(|context| Ok((context.create_state()?, vocabulary(&context)?, context)));
+        let (state, vocabulary, context) = loaded.map_err(|e| {
             bad(format!(
                 "{}.",
                 nativelog::take_last_error().unwrap_or(e.to_string())
@@ -116,13 +144,19 @@ impl Recogniser {
             sandbox: sandbox.to_owned(),
             binding: BINDING.into(),
         };
-        let threads = i32::try_from(threads).unwrap_or(1);
+        let decoding = if context.model_n_text_state() <= NARROW {
+            1
+        } else {
+            threads
+        };
         Ok((
             Recogniser {
                 info,
+                context,
                 state,
+                vocabulary,
                 threads,
-                special,
+                decoding,
             },
             millis(start),
         ))
@@ -157,14 +191,19 @@ impl Recogniser {
 
         let looks = looks(seconds, request.audio_ctx);
         let language = self.language(request, &samples, &looks[0], reply)?;
-        let prompt = request.prompt.as_deref().unwrap_or_default();
-        let mut seen = self.look(&looks[0], &samples, &language, prompt, reply)?;
+        let wanted = Wanted {
+            samples: &samples,
+            language: &language,
+            prompt: request.prompt.as_deref().unwrap_or_default(),
+            expected: Expected::of(request.names.iter().map(String::as_str)),
+        };
+        let mut seen = self.look(&looks[0], &wanted, reply)?;
         for look in &looks[1..] {
             if !seen.doubtful() {
                 break;
             }
             transcript.retried = true;
-            let again = self.look(look, &samples, &language, prompt, reply)?;
+            let again = self.look(look, &wanted, reply)?;
             // One short word is never sure by its numbers; that a wider window shows the same is as good.
             let agreed = again.text() == seen.text() && !ghosts::repeats(&again.text());
             seen = again;
@@ -198,15 +237,17 @@ impl Recogniser {
             Some(code) => return Ok(code.clone()),
             None => {}
         }
-        // whisper.cpp detects with the window of the request before. A request for a tenth of a second does nothing
-        // but set the window.
-        let mut params = self.params(look, 1.0, "en", "", reply);
-        params.set_duration_ms(100);
-        self.full(params, samples, reply)?;
-        let threads = usize::try_from(self.threads).unwrap_or(1);
+        // whisper.cpp detects with the window of the request before.
+        let any = Wanted {
+            samples,
+            language: "en",
+            prompt: "",
+            expected: Expected::default(),
+        };
+        self.open(look, &any, reply)?;
         let detected = self
             .state
-            .lang_detect(0, threads)
+            .lang_detect(0, threads(self.threads))
             .map_err(|e| failed(&e, reply))?;
         Ok(whisper_rs::get_lang_str(detected.0).unwrap_or("en").to_owned())
     }
@@ -214,48 +255,122 @@ impl Recogniser {
     fn look(
         &mut self,
         look: &Look,
-        samples: &[f32],
-        language: &str,
-        prompt: &str,
+        wanted: &Wanted<'_>,
         reply: &Reply<SttDialect>,
     ) -> Result<Seen, EngineError> {
-        let seconds = samples.len() as f32 / SAMPLE_RATE as f32;
-        let mut params = self.params(look, seconds, language, prompt, reply);
+        // Only what fits one window and is not tried again with more chance is chosen token by token here.
+        if !look.windows && !look.fallback {
+            return self.glance(look, wanted, reply);
+        }
+        let mut params = self.params(look, wanted, reply);
         if look.windows {
-            let (send, prompt) = (reply.sender(), prompt.to_owned());
+            let (send, prompt) = (reply.sender(), wanted.prompt.to_owned());
             params.set_segment_callback_safe_lossy(move |data: SegmentCallbackData| {
                 send_if_said(&data, &prompt, &send);
             });
         }
-        self.full(params, samples, reply)?;
-        Ok(self.seen(prompt, seconds))
+        self.full(params, wanted.samples, reply)?;
+        Ok(self.seen(wanted))
+    }
+
+    /// Looks at a clip that fits one window, and chooses token by token.
+    fn glance(
+        &mut self,
+        look: &Look,
+        wanted: &Wanted<'_>,
+        reply: &Reply<SttDialect>,
+    ) -> Result<Seen, EngineError> {
+        self.open(look, wanted, reply)?;
+        let (encoding, decoding) = (threads(self.threads), threads(self.decoding));
+        let native = |error| failed(&error, reply);
+        self.state.encode(0, encoding).map_err(native)?;
+        let opening = self.opening(wanted)?;
+        self.state.decode(&opening, 0, decoding).map_err(native)?;
+        let room = usize::try_from(self.context.n_text_ctx()).unwrap_or(0);
+        let most = wanted.most_tokens().min(room.saturating_sub(opening.len() + 1));
+        let seconds = wanted.seconds();
+        let mut transcribing = Transcribing::new(&self.vocabulary, &wanted.expected, seconds, most);
+        let mut past = opening.len();
+        while !transcribing.over() {
+            if reply.cancelled() {
+                return Err(EngineError::Cancelled);
+            }
+            let last = i32::try_from(transcribing.last()).unwrap_or(0);
+            // Of several tokens only the scores of the last can be had, and not from where they are looked for.
+            self.state.decode(&[last], past, decoding).map_err(native)?;
+            transcribing.next(self.state.get_logits().map_err(native)?);
+            past += 1;
+        }
+        let text = said(&transcribing.text(), wanted.prompt);
+        let sureness = transcribing.sureness();
+        tracing::debug!(sureness, tokens = past - opening.len(), "looked");
+        let segment = Segment {
+            start: 0.0,
+            end: transcribing.reached().unwrap_or(seconds).min(seconds),
+            text,
+        };
+        let segments = Some(segment).filter(|segment| !segment.text.is_empty());
+        Ok(Seen {
+            segments: segments.into_iter().collect(),
+            sureness,
+        })
+    }
+
+    /// Sets the window and brings the sound to it. There is no other way to the window than through a whole recognition, but one
+    /// of a tenth of a second ends behind that.
+    fn open(
+        &mut self,
+        look: &Look,
+        wanted: &Wanted<'_>,
+        reply: &Reply<SttDialect>,
+    ) -> Result<(), EngineError> {
+        let mut params = self.params(look, wanted, reply);
+        params.set_duration_ms(100);
+        self.full(params, wanted.samples, reply)
+    }
+
+    /// What stands in front of a transcript: the text that it goes on from, the language, and what is to be done.
+    fn opening(&self, wanted: &Wanted<'_>) -> Result<Vec<i32>, EngineError> {
+        let context = &self.context;
+        let mut opening = Vec::new();
+        if !wanted.prompt.is_empty() {
+            let prompt = wanted.prompt.replace('\0', " ");
+            let tokens = context.tokenize(&prompt, prompt.len() + 1);
+            let tokens = tokens.map_err(|e| EngineError::Refused(format!("The words to expect: {e}.")))?;
+            let most = usize::try_from(context.n_text_ctx() / 2 - 1).unwrap_or(0);
+            opening.push(context.token_prev());
+            opening.extend(&tokens[tokens.len().saturating_sub(most)..]);
+        }
+        opening.push(context.token_sot());
+        if self.info.multilingual {
+            let language = whisper_rs::get_lang_id(wanted.language).unwrap_or(0);
+            opening.extend([context.token_lang(language), context.token_transcribe()]);
+        }
+        Ok(opening)
     }
 
     fn params<'a>(
         &self,
         look: &Look,
-        seconds: f32,
-        language: &'a str,
-        prompt: &str,
+        wanted: &Wanted<'a>,
         reply: &Reply<SttDialect>,
     ) -> FullParams<'a, 'static> {
         let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
-        params.set_n_threads(self.threads);
-        params.set_language(Some(language));
+        params.set_n_threads(i32::try_from(self.threads).unwrap_or(1));
+        params.set_language(Some(wanted.language));
         params.set_audio_ctx(i32::try_from(look.audio_ctx.min(WINDOW)).unwrap_or(0));
         params.set_no_context(true);
         params.set_single_segment(!look.windows);
         if !look.windows {
-            // Nobody speaks eight tokens a second; a loop would go on for hundreds.
-            params.set_max_tokens((seconds * 8.0) as i32 + 24);
+            params.set_max_tokens(i32::try_from(wanted.most_tokens()).unwrap_or(i32::MAX));
         }
         params.set_temperature_inc(if look.fallback { 0.2 } else { 0.0 });
         params.set_print_special(false);
         params.set_print_progress(false);
         params.set_print_realtime(false);
         params.set_print_timestamps(false);
-        if !prompt.is_empty() {
-            params.set_initial_prompt(&prompt.replace('\0', " "));
+        if !wanted.prompt.is_empty() {
+            params.set_initial_prompt(&wanted.prompt.replace('\0', " "));
         }
         // The type is spelt out because the binding hands C a pointer to this very type whatever it is given.
         // It never frees the closure: a few dozen bytes a request, gone when the engine idles out.
@@ -274,20 +389,21 @@ impl Recogniser {
         self.state.full(params, samples).map_err(|e| failed(&e, reply))
     }
 
-    fn seen(&self, prompt: &str, seconds: f32) -> Seen {
+    fn seen(&self, wanted: &Wanted<'_>) -> Seen {
+        let (special, seconds) = (self.context.token_eot(), wanted.seconds());
         let (mut sum, mut count) = (0.0, 0.0_f32);
         let mut segments = Vec::new();
         for segment in self.state.as_iter() {
             for i in 0..segment.n_tokens() {
                 if let Some(token) = segment.get_token(i)
-                    && token.token_id() < self.special
+                    && token.token_id() < special
                 {
                     sum += token.token_data().plog;
                     count += 1.0;
                 }
             }
             let text = segment.to_str_lossy().unwrap_or_default();
-            let text = said(&text, prompt);
+            let text = said(&text, wanted.prompt);
             if !text.is_empty() {
                 segments.push(Segment {
                     start: centiseconds(segment.start_timestamp()).min(seconds),
@@ -328,6 +444,22 @@ fn looks(seconds: f32, wanted: Option<u32>) -> Vec<Look> {
                 .collect()
         }
     }
+}
+
+/// The texts of the tokens of a model, and what its other tokens mean.
+fn vocabulary(context: &WhisperContext) -> Result<Vocabulary, whisper_rs::WhisperError> {
+    let place = |token: i32| usize::try_from(token).unwrap_or(0);
+    let texts = (0..context.token_eot()).map(|token| context.token_to_bytes(token).map(<[u8]>::to_vec));
+    let texts: Vec<Vec<u8>> = texts.collect::<Result<_, _>>()?;
+    Ok(Vocabulary::new(
+        place(context.token_eot()),
+        place(context.token_beg()),
+        texts,
+    ))
+}
+
+fn threads(threads: u32) -> usize {
+    usize::try_from(threads).unwrap_or(1)
 }
 
 /// What of a segment somebody said.
