@@ -17,7 +17,7 @@ pub struct Transcribe {
     pub language: Option<String>,
     /// Text to go on from, as the recogniser is to write it. Its echo is dropped.
     pub prompt: Option<String>,
-    /// Names to expect. They are written so where something much like them was said, and never echoed.
+    /// Names to expect. They are written so where something much like them was said, and never echoed. Beside a `prompt` they do nothing.
     pub names: Vec<String>,
     /// Encoder window: `None` trims it to the clip (DESIGN section 8), `Some(0)` is the full 30 s.
     pub audio_ctx: Option<u32>,

@@ -258,8 +258,8 @@ impl Recogniser {
         wanted: &Wanted<'_>,
         reply: &Reply<SttDialect>,
     ) -> Result<Seen, EngineError> {
-        // Only what fits one window and is not tried again with more chance is chosen token by token here.
-        if !look.windows && !look.fallback {
+        // Only what fits one window, goes on from no text and is not tried again with more chance is chosen token by token here.
+        if !look.windows && !look.fallback && wanted.prompt.is_empty() {
             return self.glance(look, wanted, reply);
         }
         let mut params = self.params(look, wanted, reply);
@@ -284,7 +284,7 @@ impl Recogniser {
         let (encoding, decoding) = (threads(self.threads), threads(self.decoding));
         let native = |error| failed(&error, reply);
         self.state.encode(0, encoding).map_err(native)?;
-        let opening = self.opening(wanted)?;
+        let opening = self.opening(wanted);
         self.state.decode(&opening, 0, decoding).map_err(native)?;
         let room = usize::try_from(self.context.n_text_ctx()).unwrap_or(0);
         let most = wanted.most_tokens().min(room.saturating_sub(opening.len() + 1));
@@ -329,24 +329,15 @@ impl Recogniser {
         self.full(params, wanted.samples, reply)
     }
 
-    /// What stands in front of a transcript: the text that it goes on from, the language, and what is to be done.
-    fn opening(&self, wanted: &Wanted<'_>) -> Result<Vec<i32>, EngineError> {
+    /// What stands in front of a transcript: the language, and what is to be done.
+    fn opening(&self, wanted: &Wanted<'_>) -> Vec<i32> {
         let context = &self.context;
-        let mut opening = Vec::new();
-        if !wanted.prompt.is_empty() {
-            let prompt = wanted.prompt.replace('\0', " ");
-            let tokens = context.tokenize(&prompt, prompt.len() + 1);
-            let tokens = tokens.map_err(|e| EngineError::Refused(format!("The words to expect: {e}.")))?;
-            let most = usize::try_from(context.n_text_ctx() / 2 - 1).unwrap_or(0);
-            opening.push(context.token_prev());
-            opening.extend(&tokens[tokens.len().saturating_sub(most)..]);
-        }
-        opening.push(context.token_sot());
+        let mut opening = vec![context.token_sot()];
         if self.info.multilingual {
             let language = whisper_rs::get_lang_id(wanted.language).unwrap_or(0);
             opening.extend([context.token_lang(language), context.token_transcribe()]);
         }
-        Ok(opening)
+        opening
     }
 
     fn params<'a>(
