@@ -616,7 +616,12 @@ fn opening(opening: crate::agent::Opening) -> Opening {
     }
 }
 
-/// Recognises speech, within its time.
+/// However little was said, its recognition may take so long ...
+const RECOGNISING: Duration = Duration::from_secs(10);
+/// ... and so many times as long as it: on two busy cores it takes half of it, so who needs more hangs.
+const TIMES: f32 = 3.0;
+
+/// Recognises speech, within its time: that of the limits at most, and less where little was said.
 ///
 /// # Errors
 /// What keeps the recogniser from it.
@@ -631,7 +636,11 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
         names: limits.names.all().to_vec(),
         audio_ctx: None,
     };
-    bounded(limits.transcribe, stt.transcribe(request, &mut |_| {})).await
+    let sound = voiced.len() as f32 / models::stt::SAMPLE_RATE as f32;
+    let time = RECOGNISING + Duration::from_secs_f32(TIMES * sound);
+    bounded(limits.transcribe, stt.load()).await?;
+    let time = time.min(limits.transcribe);
+    bounded(time, stt.transcribe(request, &mut |_| {})).await
 }
 
 fn tokens_at_most(ask: &Ask) -> u32 {

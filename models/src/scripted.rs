@@ -273,6 +273,7 @@ impl Llm for ScriptedLlm {
 pub struct ScriptedStt {
     script: Mutex<Script<Transcribe>>,
     requests: Mutex<Vec<Transcribe>>,
+    broken: Option<EngineError>,
 }
 
 impl ScriptedStt {
@@ -287,6 +288,16 @@ impl ScriptedStt {
         ScriptedStt {
             script: Mutex::new(Box::new(script)),
             requests: Mutex::default(),
+            broken: None,
+        }
+    }
+
+    /// Its model cannot be loaded, for this reason.
+    #[must_use]
+    pub fn without_model(self, why: EngineError) -> ScriptedStt {
+        ScriptedStt {
+            broken: Some(why),
+            ..self
         }
     }
 
@@ -299,6 +310,9 @@ impl ScriptedStt {
 #[async_trait]
 impl Stt for ScriptedStt {
     async fn info(&self) -> Result<SttInfo, EngineError> {
+        if let Some(why) = &self.broken {
+            return Err(why.clone());
+        }
         Ok(SttInfo {
             name: "scripted".into(),
             device: "script".into(),

@@ -77,6 +77,12 @@ pub trait Stt: Send + Sync {
     /// Loads the model if it is not loaded, and says what it is.
     async fn info(&self) -> Result<SttInfo, EngineError>;
 
+    /// Loads the model where that takes time of its own and was not done yet: how long a recognition takes says something of
+    /// the recogniser only without it.
+    async fn load(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Recognises; `on_segment` gets segments as they come.
     async fn transcribe(
         &self,

@@ -91,7 +91,7 @@ impl App {
                 Kv::Q8 => KvType::Q8_0,
             },
             snapshots: Some(self.paths.snapshots.clone()),
-            limits: limits(llm.idle_unload, llm.timeout),
+            limits: limits(EngineLimits::default(), llm.idle_unload, llm.timeout),
         };
         Ok(Arc::new(LlmEngine::new(config)))
     }
@@ -105,12 +105,12 @@ impl App {
         if stt.backend == SttBackend::Wyoming {
             return Ok(Arc::new(wyoming::recogniser(&self.config)?));
         }
+        let usual = SttConfig::new(self.weights(&stt.model)?);
         let config = SttConfig {
             engines_dir: self.config.engines.dir.path(),
-            model: self.weights(&stt.model)?,
             threads: some(stt.threads),
-            gpu: true,
-            limits: limits(stt.idle_unload, stt.timeout),
+            limits: limits(usual.limits, stt.idle_unload, stt.timeout),
+            ..usual
         };
         Ok(Arc::new(SttEngine::new(config)))
     }
@@ -277,14 +277,14 @@ fn some(count: u32) -> Option<u32> {
 }
 
 /// A period of 0 never unloads; ten years are as good as never and cannot overflow a clock.
-fn limits(idle: Period, request: Period) -> EngineLimits {
+fn limits(usual: EngineLimits, idle: Period, request: Period) -> EngineLimits {
     let idle = idle
         .unless_zero()
         .unwrap_or(Duration::from_secs(10 * 365 * 24 * 3600));
     EngineLimits {
         idle,
         request: request.get(),
-        ..EngineLimits::default()
+        ..usual
     }
 }
 

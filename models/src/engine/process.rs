@@ -1,8 +1,7 @@
 //! One running engine and the socket to it.
 
 use std::{
-    collections::HashMap,
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     ffi::OsString,
     os::unix::process::ExitStatusExt,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
@@ -57,7 +56,10 @@ pub(super) struct Connection<D: Dialect> {
 }
 
 struct Shared<D: Dialect> {
-    waiting: Mutex<HashMap<u64, mpsc::UnboundedSender<Event<D>>>>,
+    /// What the engine was asked and has not answered, in the order in which it works; nothing for what nobody wants any more.
+    asked: Mutex<BTreeMap<u64, Option<mpsc::UnboundedSender<Event<D>>>>>,
+    /// Somebody does not want an answer any more.
+    dropped: Notify,
     heard: Mutex<Instant>,
     kill: Notify,
     killed_because: Mutex<Option<String>>,
@@ -109,7 +111,8 @@ impl<D: Dialect> Connection<D> {
             }
         }
         let shared = Arc::new(Shared {
-            waiting: Mutex::default(),
+            asked: Mutex::default(),
+            dropped: Notify::new(),
             heard: Mutex::new(Instant::now()),
             kill: Notify::new(),
             killed_because: Mutex::default(),
@@ -117,7 +120,14 @@ impl<D: Dialect> Connection<D> {
         let (frames, outgoing) = mpsc::unbounded_channel();
         let (on_end, ended) = watch::channel(None);
         tokio::spawn(write_all(writer, outgoing));
-        tokio::spawn(watch_over(child, reader, Arc::clone(&shared), said, on_end));
+        tokio::spawn(watch_over(
+            child,
+            reader,
+            Arc::clone(&shared),
+            limits.give_up,
+            said,
+            on_end,
+        ));
         Ok(Connection {
             pid,
             limits,
@@ -133,10 +143,10 @@ impl<D: Dialect> Connection<D> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = protocol::encode(&ToEngine::Request { id, request })?;
         let (sender, events) = mpsc::unbounded_channel();
-        lock(&self.shared.waiting).insert(id, sender);
+        lock(&self.shared.asked).insert(id, Some(sender));
         // An engine that has ended closes whoever waits then; this call may have come too late for that.
         if self.ended().is_some() {
-            lock(&self.shared.waiting).remove(&id);
+            lock(&self.shared.asked).remove(&id);
         }
         let call = Call {
             id,
@@ -156,7 +166,7 @@ impl<D: Dialect> Connection<D> {
 
     /// Whether anybody waits for an answer.
     pub(super) fn busy(&self) -> bool {
-        !lock(&self.shared.waiting).is_empty()
+        lock(&self.shared.asked).values().any(Option::is_some)
     }
 
     /// Asks the engine to leave, makes it after a second, and waits until it is reaped.
@@ -248,10 +258,17 @@ impl<D: Dialect> Call<D> {
 
 impl<D: Dialect> Drop for Call<D> {
     fn drop(&mut self) {
-        lock(&self.connection.shared.waiting).remove(&self.id);
-        if !self.done {
-            self.connection.send(&ToEngine::Cancel { id: self.id });
+        let shared = &self.connection.shared;
+        if self.done {
+            lock(&shared.asked).remove(&self.id);
+            return;
         }
+        // One that was answered meanwhile is not there any more.
+        if let Some(call) = lock(&shared.asked).get_mut(&self.id) {
+            *call = None;
+        }
+        self.connection.send(&ToEngine::Cancel { id: self.id });
+        shared.dropped.notify_one();
     }
 }
 
@@ -307,11 +324,16 @@ async fn watch_over<D: Dialect>(
     mut child: Child,
     mut reader: OwnedReadHalf,
     shared: Arc<Shared<D>>,
+    give_up: Duration,
     said: Arc<Mutex<VecDeque<String>>>,
     on_end: watch::Sender<Option<String>>,
 ) {
     let problem = tokio::select! {
         problem = hand_out(&mut reader, &shared) => problem,
+        () = holds_on(&shared, give_up) => {
+            drop(child.start_kill());
+            Some(format!("it was told to stop and went on for {give_up:?}"))
+        }
         () = shared.kill.notified() => {
             drop(child.start_kill());
             None
@@ -330,7 +352,7 @@ async fn watch_over<D: Dialect>(
     let why = lock(&shared.killed_because).take().or(problem);
     let how = why.unwrap_or_else(|| describe(status, &lock(&said)));
     drop(on_end.send(Some(how)));
-    lock(&shared.waiting).clear();
+    lock(&shared.asked).clear();
 }
 
 async fn hand_out<D: Dialect>(reader: &mut OwnedReadHalf, shared: &Shared<D>) -> Option<String> {
@@ -343,19 +365,47 @@ async fn hand_out<D: Dialect>(reader: &mut OwnedReadHalf, shared: &Shared<D>) ->
             Err(error) => return Some(error.to_string()),
         };
         *lock(&shared.heard) = Instant::now();
-        let mut waiting = lock(&shared.waiting);
+        let mut asked = lock(&shared.asked);
         match message {
             FromEngine::Part { id, part } => {
-                if let Some(call) = waiting.get(&id) {
+                if let Some(Some(call)) = asked.get(&id) {
                     drop(call.send(Event::Part(part)));
                 }
             }
             FromEngine::Done { id, answer } => {
-                if let Some(call) = waiting.remove(&id) {
+                if let Some(Some(call)) = asked.remove(&id) {
                     drop(call.send(Event::Done(answer)));
                 }
             }
             FromEngine::Alive => {}
+        }
+    }
+}
+
+/// Ends when the engine has worked for so long on what nobody wants any more. Its reader answers that it is alive while its
+/// worker hangs in native code, so nothing else tells. What waits behind another request has not been begun, and is not meant.
+async fn holds_on<D: Dialect>(shared: &Shared<D>, give_up: Duration) {
+    loop {
+        shared.dropped.notified().await;
+        let mut since: Option<(u64, Instant)> = None;
+        loop {
+            let unwanted = {
+                let asked = lock(&shared.asked);
+                if asked.values().all(Option::is_some) {
+                    break;
+                }
+                let at_work = asked.first_key_value();
+                at_work.filter(|(_, call)| call.is_none()).map(|(id, _)| *id)
+            };
+            since = unwanted.map(|id| {
+                since
+                    .filter(|before| before.0 == id)
+                    .unwrap_or((id, Instant::now()))
+            });
+            if since.is_some_and(|(_, began)| began.elapsed() >= give_up) {
+                return;
+            }
+            tokio::time::sleep(give_up / 8).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The recogniser in its own process.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
@@ -11,6 +11,9 @@ use crate::{
     protocol::{MAX_FRAME, SttAnswer, SttDialect, SttLoad, SttRequest},
     stt::{OnSegment, SAMPLE_RATE, Stt, SttInfo, Transcribe, Transcript},
 };
+
+/// Whisper looks up at every node of its graph.
+const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// How to run a recogniser.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,10 @@ impl SttConfig {
             model: model.into(),
             threads: None,
             gpu: true,
-            limits: Limits::default(),
+            limits: Limits {
+                give_up: GIVE_UP,
+                ..Limits::default()
+            },
         }
     }
 }
@@ -84,6 +90,10 @@ impl SttEngine {
 impl Stt for SttEngine {
     async fn info(&self) -> Result<SttInfo, EngineError> {
         Ok(self.ready().await?.1)
+    }
+
+    async fn load(&self) -> Result<(), EngineError> {
+        self.ready().await.map(|_| ())
     }
 
     async fn transcribe(

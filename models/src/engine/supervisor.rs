@@ -24,6 +24,8 @@ pub struct Limits {
     pub request: Duration,
     /// Without a sign of life during a request before the engine counts as hung.
     pub hang: Duration,
+    /// For how long it may go on with a request that was cancelled or took too long, before it counts as hung, too.
+    pub give_up: Duration,
     /// Without a request before the process ends and its memory goes back.
     pub idle: Duration,
 }
@@ -35,6 +37,8 @@ impl Default for Limits {
             load: Duration::from_secs(120),
             request: Duration::from_secs(600),
             hang: Duration::from_secs(10),
+            // A language model looks up only between two chunks of its prompt, which a large one evaluates for many seconds.
+            give_up: Duration::from_secs(60),
             idle: Duration::from_secs(900),
         }
     }

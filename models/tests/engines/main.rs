@@ -1,4 +1,5 @@
-//! The engines on real weights. Every test here starts child processes and is named `real_...`.
+//! The engines on real weights. Every test here starts child processes and is named `real_...`, but for those whose engine is
+//! a double, which need no weights.
 //!
 //! Programs come from `TIRO_ENGINES` or the workspace's `target/release`, weights from `TIRO_MODELS`. Without them a
 //! test says so and passes, except where `CI=true` or `TIRO_REQUIRE_REAL=1` asks for the real thing.
@@ -12,6 +13,7 @@
 mod failure;
 mod llm;
 mod stt;
+mod wedged;
 
 use std::{
     env,
