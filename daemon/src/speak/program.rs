@@ -183,30 +183,40 @@ impl Program {
 /// A program that runs. Dropped, it ends, and so does what it started, whether or not it has ended itself.
 struct Running {
     child: Child,
-    /// Its own process group, until nobody is left in it. While somebody is, no other process gets that number.
-    group: Option<Pid>,
+    group: Group,
 }
 
-impl Drop for Running {
+/// The processes of a program that was started in a group of its own, as long as somebody is left in it: until then no other
+/// process gets that number. Dropped, they all end.
+pub(crate) struct Group(Option<Pid>);
+
+impl Drop for Group {
     fn drop(&mut self) {
-        if let Some(group) = self.group {
+        if let Some(group) = self.0 {
             // It may have ended meanwhile.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-impl Running {
-    fn new(child: Child) -> Running {
+impl Group {
+    /// Of a program that was started with `process_group(0)`.
+    pub(crate) fn of(child: &Child) -> Group {
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
-        let group = pid.and_then(Pid::from_raw);
-        Running { child, group }
+        Group(pid.and_then(Pid::from_raw))
     }
 
-    /// Whether something that it started goes on after its end. What should outlive it has to leave its group.
-    fn goes_on(&mut self) -> bool {
-        self.group = self.group.filter(|group| is_alive(*group));
-        self.group.is_some()
+    /// Whether something that the program started goes on after its end. What should outlive it has to leave its group.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        self.0 = self.0.filter(|group| is_alive(*group));
+        self.0.is_some()
+    }
+}
+
+impl Running {
+    fn new(child: Child) -> Running {
+        let group = Group::of(&child);
+        Running { child, group }
     }
 
     /// Gives it the text, and waits for what it prints and for its end; if it prints nothing, for the end of what it started,
@@ -231,7 +241,7 @@ impl Running {
                 None => format!("it ended with {status}"),
             });
         }
-        while out.is_empty() && self.goes_on() {
+        while out.is_empty() && self.group.goes_on() {
             tokio::time::sleep(LOOK).await;
         }
         match out.len() as u64 > MAX_WAV {

@@ -12,6 +12,7 @@ use tokio::{
 };
 
 use super::sound::Format;
+use crate::speak::program::Group;
 
 /// Longest time until a program writes something.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -69,6 +70,8 @@ impl CommandVoice {
 /// A program at work. It is killed when this is dropped.
 struct Making {
     child: Child,
+    /// What it started itself, which ends with it.
+    group: Group,
     out: ChildStdout,
     program: String,
     format: Format,
@@ -93,9 +96,11 @@ impl Voice for CommandVoice {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("{program} cannot be started"))?;
+        let group = Group::of(&child);
         let (input, out) = (child.stdin.take(), child.stdout.take());
         let (Some(mut input), Some(mut out)) = (input, out) else {
             bail!("{program} has no input or no output")
@@ -130,6 +135,7 @@ impl Voice for CommandVoice {
         };
         Ok(Box::new(Making {
             child,
+            group,
             out,
             program: program.to_owned(),
             format,
@@ -171,6 +177,8 @@ impl Spoken for Making {
         }
         // Reaped here; if it hangs, when it is dropped.
         let _ = timeout(END, self.child.wait()).await;
+        // Where nobody is left, its number may be somebody else's by the time that this is dropped.
+        self.group.goes_on();
         Ok(None)
     }
 }
@@ -305,12 +313,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_wanted_any_more_is_ended() {
+    async fn a_program_that_is_not_wanted_any_more_is_ended_with_all_that_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let (file, pid) = (folder.path().join("head"), folder.path().join("pid"));
         std::fs::write(&file, header(16_000, 1, 16)).unwrap();
+        // The one that is looked for is started by the program, as in `sh -c "piper | sox"`.
         let command = format!(
-            "sh -c 'cat {}; echo $$ > {}; exec sleep 600'",
+            "sh -c 'cat {}; sleep 600 & echo $! > {}; wait'",
             file.display(),
             pid.display()
         );
@@ -329,7 +338,10 @@ mod tests {
         };
         drop(spoken);
         let number = rustix::process::Pid::from_raw(number).unwrap();
-        while rustix::process::test_kill_process(number).is_ok() {
+        // Who has ended and was not waited for by the system yet is a zombie.
+        let stat = format!("/proc/{}/stat", number.as_raw_nonzero());
+        let zombie = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
+        while rustix::process::test_kill_process(number).is_ok() && !zombie() {
             assert!(began.elapsed() < SILENCE, "it is still there");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
