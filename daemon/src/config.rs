@@ -229,7 +229,8 @@ section! {
 section! {
     /// The words that wake Tiro without a key.
     Wake {
-        /// Whether the microphone stays open and Tiro listens for them. What is said without them is forgotten at once.
+        /// Whether the microphone stays open and Tiro listens for them, if there are any. What is said without them is forgotten at
+        /// once.
         enabled: bool = false,
         /// The words; any will do that you seldom begin a sentence with. Two or three syllables at least are heard best.
         #[schemars(length(max = 8))]

@@ -10,6 +10,7 @@ mod meant;
 mod notices;
 mod one_turn;
 mod speaking;
+mod spotting;
 mod waking;
 
 use std::{
@@ -45,7 +46,7 @@ use crate::{
     act::finish_writes,
     agent::Ending,
     bus, hotkey,
-    listen::{Speech, hearing::Heard},
+    listen::{Speech, hearing::Heard, standing::Ended},
     reply::{Confirmation, Happening, State, say_aside},
     report::{Report, Savings, Tokens},
     ring,
@@ -117,8 +118,8 @@ pub enum Event {
     Deaf {
         /// Which.
         number: u64,
-        /// Why, as a sentence.
-        why: String,
+        /// Why.
+        why: Ended,
     },
     /// Somebody said the wake word.
     Woken(Woken),

@@ -134,6 +134,28 @@ pub fn nothing_heard() -> String {
     "I didn't hear anything.".to_owned()
 }
 
+/// The recogniser does not work, and the wake word needs it; `why` is no whole sentence, or one.
+pub fn nobody_wakes_me(why: &str) -> String {
+    format!("I cannot hear the wake word: {}.", why.trim_end_matches('.'))
+}
+
+/// The wake word is on, and there is none.
+pub fn no_wake_phrase() -> String {
+    "The wake word is on but has no phrase, so the microphone stays closed. Add one to wake.phrases in the config."
+        .to_owned()
+}
+
+/// Nothing but silence comes from the microphone, because the desktop mutes it.
+pub fn turned_off() -> String {
+    "The microphone is muted or turned all the way down in the sound settings of your desktop, so I cannot hear you."
+        .to_owned()
+}
+
+/// The person spoke on and on.
+pub fn cut_off(seconds: u64) -> String {
+    format!("I listen for {seconds} seconds at most, so I did not hear the end of that.")
+}
+
 /// No tool serves the request.
 pub fn no_tool() -> String {
     "Sorry, I can't do that.".to_owned()

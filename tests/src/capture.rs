@@ -158,10 +158,7 @@ fn no_sample_is_lost_on_the_way() {
 #[test]
 fn a_microphone_has_its_own_rate_and_channels() {
     alone("a_microphone_has_its_own_rate_and_channels", |folder, pulse| {
-        let module = load(
-            pulse,
-            "module-null-sink sink_name=room rate=44100 channels=2 norewinds=1",
-        );
+        let module = pulse.load("module-null-sink sink_name=room rate=44100 channels=2 norewinds=1");
         let microphone = find("room.monitor").unwrap();
         assert_eq!(microphone.rate(), 44_100);
         let says = microphone.to_string();
@@ -201,16 +198,15 @@ fn a_microphone_has_its_own_rate_and_channels() {
             .take_while(|(heard, mean)| (**heard - mean).abs() < 1e-6);
         assert_eq!(same.count(), left.len());
 
-        // It is unplugged. Where the server has another one it may go on with that, else it is said.
-        let pulled = pulse.command("pactl").args(["unload-module", &module]).status();
-        assert!(pulled.unwrap().success());
+        // It is unplugged. Another one is none that anybody chose, so the server does not go on with that.
+        pulse.pactl(&format!("unload-module {module}"));
         let began = Instant::now();
         let lost = loop {
             match blocks.recv_timeout(Duration::from_secs(3)) {
                 Ok(Block::Sound(_)) if began.elapsed() < Duration::from_secs(3) => {}
-                Ok(Block::Sound(_)) => break "it goes on with another".to_owned(),
                 Ok(Block::Lost(why)) => break why,
                 Err(RecvTimeoutError::Disconnected) => break "the connection ended".to_owned(),
+                Ok(Block::Sound(_)) => panic!("it goes on with another"),
                 Err(RecvTimeoutError::Timeout) => panic!("nothing was said for 3 s"),
             }
         };
@@ -222,14 +218,40 @@ fn a_microphone_has_its_own_rate_and_channels() {
     });
 }
 
-/// Loads a module; its number.
-fn load(pulse: &Pulse, module: &str) -> String {
-    let mut command = pulse.command("pactl");
-    let out = command
-        .arg("load-module")
-        .args(module.split(' '))
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{module}");
-    String::from_utf8(out.stdout).unwrap().trim().to_owned()
+/// Whoever names a microphone writes what their settings call it. Who names none has the one that the desktop chose, or any: what
+/// the speakers play is no microphone.
+#[test]
+fn a_microphone_is_found_by_its_description_and_a_speaker_is_none() {
+    alone(
+        "a_microphone_is_found_by_its_description_and_a_speaker_is_none",
+        |_, pulse| {
+            let called = |wanted: &str| find(wanted).map(|m| m.to_string()).map_err(|e| e.to_string());
+            let desk = "Desk-Microphone through pulseaudio, 48000 Hz, mono";
+            for wanted in ["", "Desk-Microphone", "desk-microphone", "vmic"] {
+                assert_eq!(called(wanted).as_deref(), Ok(desk), "{wanted}");
+            }
+            pulse.pactl("set-default-source speaker.monitor");
+            assert_eq!(called("").as_deref(), Ok(desk));
+            pulse.plug_in("Headset");
+            pulse.pactl("set-default-source Headset");
+            assert!(called("").unwrap().starts_with("Headset through"));
+            pulse.pactl("set-default-source vmic");
+
+            let muted = || find("").unwrap().is_muted();
+            assert!(!muted());
+            for (change, expect) in [
+                ("set-source-mute vmic 1", true),
+                ("set-source-mute vmic 0", false),
+                ("set-source-volume vmic 0", true),
+                ("set-source-volume vmic 40%", false),
+            ] {
+                pulse.pactl(change);
+                assert_eq!(muted(), expect, "{change}");
+            }
+
+            pulse.pactl("unload-module module-remap-source");
+            let none = called("").unwrap_err();
+            assert!(none.starts_with("There is no microphone."), "{none}");
+        },
+    );
 }

@@ -82,13 +82,54 @@ impl Pulse {
 
     /// Speaks this into the microphone, to the end.
     pub fn speak(&self, wav: &Path) {
-        let status = self
-            .command("paplay")
-            .arg("--device=mic_in")
-            .arg(wav)
-            .status()
-            .unwrap();
+        self.speak_into("mic_in", wav);
+    }
+
+    /// The same into what makes another one.
+    pub fn speak_into(&self, sink: &str, wav: &Path) {
+        let mut player = self.command("paplay");
+        let status = player.arg(format!("--device={sink}")).arg(wav).status().unwrap();
         assert!(status.success(), "{} cannot be played", wav.display());
+    }
+
+    /// Loads a module; its number.
+    pub fn load(&self, module: &str) -> String {
+        let mut command = self.command("pactl");
+        let out = command
+            .arg("load-module")
+            .args(module.split(' '))
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{module}");
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Plugs in another microphone of this name; the number of what makes it. What is played to `NAME_in` is spoken into it.
+    pub fn plug_in(&self, name: &str) -> String {
+        self.load(&format!(
+            "module-null-sink sink_name={name}_in rate=48000 channels=1 norewinds=1"
+        ));
+        self.load(&format!(
+            "module-remap-source source_name={name} master={name}_in.monitor source_properties=device.description={name}"
+        ))
+    }
+
+    /// The number of the module that makes the usual microphone.
+    pub fn usual(&self) -> String {
+        let modules = self.list("modules");
+        let line = modules.lines().find(|line| line.contains("source_name=vmic"));
+        line.unwrap().split('\t').next().unwrap().to_owned()
+    }
+
+    /// From now on what is played to the speaker is heard by the microphone, as in a room without headphones.
+    pub fn echo(&self) {
+        self.load("module-loopback source=speaker.monitor sink=mic_in latency_msec=20");
+    }
+
+    /// `pactl` with these words.
+    pub fn pactl(&self, words: &str) {
+        let status = self.command("pactl").args(words.split(' ')).status();
+        assert!(status.unwrap().success(), "{words}");
     }
 
     /// How many have the microphone open.
@@ -98,6 +139,25 @@ impl Pulse {
         open.lines()
             .filter(|line| line.contains("protocol-native"))
             .count()
+    }
+
+    /// Waits until one program, and no other, records the microphone of this name.
+    #[track_caller]
+    pub fn until_recorded(&self, name: &str) {
+        let began = Instant::now();
+        loop {
+            let (open, sources) = (self.list("source-outputs"), self.list("sources"));
+            let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
+            let of: Vec<String> = (open.lines().filter(|line| line.contains("protocol-native")))
+                .filter_map(|line| fields(line).get(1).cloned())
+                .collect();
+            let number = sources.lines().map(fields).find(|fields| fields[1] == name);
+            if number.is_some_and(|fields| of == [fields[0].clone()]) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "nobody records {name}: {open}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until so many have.

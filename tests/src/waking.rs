@@ -34,19 +34,19 @@ use crate::{
     },
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any silence after which something is over.
 const WHILE: Duration = Duration::from_secs(4);
 
 /// What the recogniser was given.
 #[derive(Default)]
-struct Asked {
-    clips: AtomicUsize,
-    requests: AtomicUsize,
+pub struct Asked {
+    pub clips: AtomicUsize,
+    pub requests: AtomicUsize,
 }
 
 /// A recogniser that hears `clip` in each clip that may begin with the phrase, and these requests one after the other.
-fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<Asked>) {
+pub fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let (counted, mut requests) = (Arc::clone(&asked), VecDeque::from(requests.to_vec()));
     let stt = ScriptedStt::answering(move |request| {
@@ -66,7 +66,7 @@ fn hearing(clip: &'static str, requests: &[&'static str]) -> (ScriptedStt, Arc<A
 }
 
 /// Woken by "computer".
-fn awake(parts: &mut Parts) {
+pub fn awake(parts: &mut Parts) {
     let phrases: Vec<Phrase> = vec!["computer".parse().unwrap()];
     parts.wake = Some(WakeSettings {
         phrases: Phrases::new(phrases, 0.5).into(),
@@ -81,7 +81,7 @@ fn going_on(parts: &mut Parts) {
 }
 
 /// The microphone is open, and nothing goes on.
-async fn waits(talk: &Talk, pulse: &Pulse, turns: u64) {
+pub async fn waits(talk: &Talk, pulse: &Pulse, turns: u64) {
     talk.running
         .until("waiting for the word", |s| s.state == "idle" && s.turns == turns)
         .await;
@@ -89,7 +89,7 @@ async fn waits(talk: &Talk, pulse: &Pulse, turns: u64) {
 }
 
 /// What so many turns end with.
-async fn answer(talk: &Talk, turns: u64) -> String {
+pub async fn answer(talk: &Talk, turns: u64) -> String {
     talk.running.until("answered", |s| s.turns == turns).await;
     talk.running.look().answer
 }

@@ -2,6 +2,7 @@
 
 use std::{ffi::OsStr, process::ExitCode, sync::Arc};
 
+use prompts::words;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
@@ -12,7 +13,7 @@ use crate::{
     act::finish_writes,
     bus, dav, hotkey, post,
     reply::say_aside,
-    run::{Daemon, Event},
+    run::{Daemon, Event, Source},
     supervisor::Supervisor,
     wyoming,
 };
@@ -48,6 +49,11 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
             None
         }
     };
+    if app.config.wake.has_no_phrase() {
+        let (source, texts) = (Source::Wake, vec![words::no_wake_phrase()]);
+        // As above.
+        let _ = events.send(Event::Noticed { source, texts }).await;
+    }
     let (end, ended) = watch::channel(false);
     let synchronising = tokio::spawn(dav::keep_in_step(
         accounts,

@@ -105,10 +105,17 @@ impl Listen {
 }
 
 impl Wake {
+    /// Whether it is on and there is nothing to listen for.
+    pub fn has_no_phrase(&self) -> bool {
+        self.enabled && self.phrases.is_empty()
+    }
+
     /// What wakes Tiro, if anything does.
     pub fn settings(&self) -> Option<WakeSettings> {
         use std::time::Duration;
-        self.enabled.then(|| WakeSettings {
+        // Without a phrase the microphone would be open for nothing.
+        let wanted = self.enabled && !self.phrases.is_empty();
+        wanted.then(|| WakeSettings {
             phrases: Phrases::new(self.phrases.clone(), self.sensitivity as f32).into(),
             refractory: Duration::from_secs_f64(self.refractory_seconds),
             follow_up: Duration::from_secs(self.follow_up_seconds.into()),
@@ -162,5 +169,23 @@ impl Tools {
             },
         };
         rules::Rules(self.rules.iter().map(rule).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_word_without_a_phrase_is_off() {
+        let mut wake = Wake {
+            enabled: true,
+            ..Wake::default()
+        };
+        assert!(wake.settings().is_some() && !wake.has_no_phrase());
+        wake.phrases.clear();
+        assert!(wake.settings().is_none() && wake.has_no_phrase());
+        wake.enabled = false;
+        assert!(wake.settings().is_none() && !wake.has_no_phrase());
     }
 }

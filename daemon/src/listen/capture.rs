@@ -6,7 +6,16 @@
 #[cfg(target_os = "linux")]
 mod pulse;
 
-use std::{any::Any, fmt, sync::mpsc::SyncSender, time::Duration};
+use std::{
+    any::Any,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::SyncSender,
+    },
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail};
 use cpal::{
@@ -35,6 +44,15 @@ enum Closed {
 pub struct Stream {
     /// What closes it.
     _open: Box<dyn Any>,
+    /// Whether it is only lost because there is another one to be opened.
+    changed: Arc<AtomicBool>,
+}
+
+impl Stream {
+    /// Whether it was lost because the desktop chose another one.
+    pub fn changed(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
+    }
 }
 
 /// What a microphone delivers.
@@ -57,7 +75,6 @@ pub fn find(wanted: &str) -> anyhow::Result<Microphone> {
     }
     if wanted.is_empty() {
         let usual = ways.iter().find_map(|way| {
-            // Where there is no microphone, PulseAudio offers what the speakers play.
             let found = way.usual().filter(|found| !found.is_monitor())?;
             found.closed(way.name()).ok()
         });
@@ -104,20 +121,46 @@ impl Microphone {
         }
     }
 
+    /// Whether it was muted in the settings of the desktop, or turned down to nothing, when it was found; where that can be
+    /// told.
+    pub fn is_muted(&self) -> bool {
+        match &self.device {
+            #[cfg(target_os = "linux")]
+            Closed::Source(source) => source.is_muted(),
+            Closed::Device(..) => false,
+        }
+    }
+
     /// Opens it. Blocks for which there is no room are lost.
     ///
     /// # Errors
     /// What the system says against it.
     pub fn open(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
+        self.open_for(blocks, false)
+    }
+
+    /// Opens it to stay open. Where it was found because the desktop chose it, it is lost when that chooses another one.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_to_stay(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
+        self.open_for(blocks, true)
+    }
+
+    fn open_for(&self, blocks: SyncSender<Block>, long: bool) -> anyhow::Result<Stream> {
+        let changed = Arc::<AtomicBool>::default();
         let open: anyhow::Result<Box<dyn Any>> = match &self.device {
             #[cfg(target_os = "linux")]
-            Closed::Source(source) => source.open(blocks).map(|stream| Box::new(stream) as _),
+            Closed::Source(source) => {
+                let changed = long.then(|| Arc::clone(&changed));
+                source.open(blocks, changed).map(|stream| Box::new(stream) as _)
+            }
             Closed::Device(device, config, format) => {
                 open(device, config, *format, blocks).map(|stream| Box::new(stream) as _)
             }
         };
         let open = open.with_context(|| format!("The microphone {} cannot be opened", self.name))?;
-        Ok(Stream { _open: open })
+        Ok(Stream { _open: open, changed })
     }
 }
 

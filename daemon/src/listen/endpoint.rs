@@ -50,6 +50,8 @@ const ENOUGH: usize = 4;
 /// tests) it finds 401 of 430 words, as after 96 ms, which was noticed 48 ms later; the recogniser is asked 1.38 times for each
 /// and not 1.22 times.
 const PAUSE: usize = 3;
+/// The words of a sentence have less silence between them than so many frames, 0.2 s, for the most part.
+const APART: usize = 12;
 /// After 10 s it is a little, after 30 s a quarter of a second more: to recognise all of that takes longer.
 const MUCH: usize = 120;
 
@@ -111,6 +113,11 @@ impl Endpointer {
     pub fn pauses(&self) -> bool {
         // All so far is recognised at each pause, so for who has said much it has to be a longer one.
         self.begun() && self.frames - self.said >= PAUSE.max(self.frames / MUCH)
+    }
+
+    /// Whether this is the end as far as anybody can tell who will hear no more: words are closer together.
+    pub fn may_be_over(&self) -> bool {
+        self.begun() && self.frames - self.said >= APART
     }
 
     /// The silence that ends it has to last so many percent of what the rules say.

@@ -17,7 +17,7 @@ use super::{
     Speech,
     capture::find,
     endpoint::{Rules, Style},
-    stream::{Left, Reins, SoFar, Take, Wish, follow},
+    stream::{Begins, Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
 
@@ -68,6 +68,8 @@ pub enum Heard {
     Speech(Speech),
     /// Nobody did.
     Nobody,
+    /// Nobody could, because the microphone is muted in the settings of the desktop.
+    Muted,
     /// Nobody wants to know any more.
     Discarded,
     /// It could not be listened; why, as one sentence.
@@ -110,6 +112,7 @@ impl Listening {
     pub fn begin(
         settings: &Settings,
         style: Style,
+        begins: Begins,
     ) -> (
         Listening,
         impl Future<Output = Result<Hearing, Heard>> + Send + use<>,
@@ -123,7 +126,7 @@ impl Listening {
                 .name("microphone".to_owned())
                 .spawn(move || {
                     let _held = held;
-                    listen(&device, take, open);
+                    listen(&device, take, begins, open);
                 })
         });
         let opening = async move {
@@ -147,6 +150,11 @@ impl Listening {
     /// The person has finished: what was said so far counts.
     pub fn stop(&self) {
         self.reins.set(Wish::Stop);
+    }
+
+    /// Whether the longest length ended it while the person may have had more to say.
+    pub fn was_cut_off(&self) -> bool {
+        self.reins.is_full()
     }
 
     /// From now on silence ends it, whatever its style was.
@@ -198,9 +206,25 @@ impl Drop for Held {
     }
 }
 
+/// Whether the microphone of this name is muted in the settings of the desktop, as far as that can be told soon.
+pub async fn is_muted(device: &str) -> bool {
+    let (tell, told) = oneshot::channel();
+    let (device, held) = (device.to_owned(), Held::one());
+    // On a thread, because a sound server that hangs keeps it. Without one the answer is that nobody knows.
+    let looking = held.map(|held| {
+        thread::Builder::new()
+            .name("microphone".to_owned())
+            .spawn(move || {
+                let _held = held;
+                let _ = tell.send(find(&device).is_ok_and(|microphone| microphone.is_muted()));
+            })
+    });
+    matches!(looking, Some(Ok(_))) && matches!(tokio::time::timeout(OPENING, told).await, Ok(Ok(true)))
+}
+
 /// The whole of one listening. What it leaves is told before the microphone is closed, which may take for ever, and is
 /// looked through elsewhere, so that the microphone is closed at once.
-fn listen(device: &str, take: Take, opened: oneshot::Sender<()>) {
+fn listen(device: &str, take: Take, begins: Begins, opened: oneshot::Sender<()>) {
     let (send, blocks) = sync_channel(BLOCKS);
     let began = Instant::now();
     let microphone = find(device).and_then(|m| Ok((m.open(send)?, m)));
@@ -215,7 +239,7 @@ fn listen(device: &str, take: Take, opened: oneshot::Sender<()>) {
     };
     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone is open");
     let _ = opened.send(());
-    follow(&blocks, microphone.rate(), take);
+    follow(&blocks, microphone.rate(), (take, begins));
     drop(stream);
     tracing::debug!("the microphone is closed");
 }
@@ -275,6 +299,11 @@ mod tests {
     }
 
     fn left_by(rules: Rules, wish: Wish, blocks: Vec<Block>, open: bool) -> Left {
+        left_from(rules, wish, blocks, open, Begins::Now).0
+    }
+
+    /// What is left, and whether the person was cut off.
+    fn left_from(rules: Rules, wish: Wish, blocks: Vec<Block>, open: bool, begins: Begins) -> (Left, bool) {
         let (send, receive) = sync_channel(BLOCKS);
         for block in blocks {
             send.try_send(block).unwrap();
@@ -283,8 +312,8 @@ mod tests {
         let (listening, mut take, mut hearing) = wanted(&Settings::default(), rules.style);
         take.rules = rules;
         listening.reins.set(wish);
-        follow(&receive, SAMPLE_RATE, take);
-        hearing.left.try_recv().unwrap()
+        follow(&receive, SAMPLE_RATE, (take, begins));
+        (hearing.left.try_recv().unwrap(), listening.was_cut_off())
     }
 
     fn silence(seconds: usize) -> Vec<Block> {
@@ -309,6 +338,92 @@ mod tests {
             followed(Wish::GoOn, Vec::new(), false),
             Heard::Failed(LOST.to_owned())
         );
+    }
+
+    const HOLD: Rules = Rules {
+        style: Style::Hold,
+        ..RULES
+    };
+
+    /// Somebody asks for the time, and so much silence, in blocks of a tenth of a second.
+    fn request(silence: usize) -> Option<Vec<Block>> {
+        let file = crate::listen::recordings()?.join("read/81e4d2-what_time_is_it.wav");
+        let samples = crate::listen::wav::read(&file).unwrap();
+        let spoken = &samples[vad::speech(&samples).unwrap()];
+        // Without the silence that a whole recording keeps around what is said.
+        let spoken = &spoken[..spoken.len() - SAMPLE_RATE as usize / 4];
+        let all: Vec<f32> = (spoken.iter().copied())
+            .chain(std::iter::repeat_n(0.0, silence))
+            .collect();
+        Some(
+            all.chunks(1600)
+                .map(|block| Block::Sound(block.to_vec()))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn what_was_said_before_the_microphone_went_away_counts_where_the_sentence_was_over() {
+        let lost = || Block::Lost("unplugged".to_owned());
+        let (Some(mut over), Some(middle)) = (request(6_400), request(0)) else {
+            return;
+        };
+        let whole = over.len();
+        over.push(lost());
+        let heard = followed_by(HOLD, Wish::GoOn, over, true);
+        assert!(
+            matches!(&heard, Heard::Speech(speech) if speech.samples.len() > (whole - 2) * 1600),
+            "{heard:?}"
+        );
+        // Who was in the middle of a word has to say it again.
+        let mut half: Vec<Block> = middle.into_iter().take(whole / 2).collect();
+        half.push(lost());
+        assert_eq!(
+            followed_by(HOLD, Wish::GoOn, half, true),
+            Heard::Failed(LOST.to_owned())
+        );
+        // A cable that is loose while nobody speaks is no request.
+        let mut nothing = silence(1);
+        nothing.push(lost());
+        assert_eq!(
+            followed_by(HOLD, Wish::GoOn, nothing, true),
+            Heard::Failed(LOST.to_owned())
+        );
+    }
+
+    #[test]
+    fn who_is_cut_off_is_known() {
+        let Some(said) = request(0) else { return };
+        let short = Rules {
+            longest: Duration::from_secs(1),
+            ..HOLD
+        };
+        let (left, cut) = left_from(short, Wish::GoOn, said, true, Begins::Now);
+        assert!(cut && matches!(left, Left::Sound(samples, ..) if samples.len() == SAMPLE_RATE as usize));
+        for (rules, wish, sound) in [
+            (RULES, Wish::GoOn, request(32_000)),
+            (HOLD, Wish::Stop, request(0)),
+            (short, Wish::GoOn, Some(silence(2))),
+        ] {
+            let (_, cut) = left_from(rules, wish, sound.unwrap(), true, Begins::Now);
+            assert!(!cut, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn what_tiro_still_says_is_left_out_of_a_microphone_that_opens() {
+        let (Some(all), Some(some)) = (request(32_000), request(32_000)) else {
+            return;
+        };
+        let heard = |blocks, begins| match left_from(RULES, Wish::GoOn, blocks, true, begins).0 {
+            Left::Sound(samples, ..) => samples,
+            other => panic!("{other:?}"),
+        };
+        let (all, some) = (
+            heard(all, Begins::Now),
+            heard(some, Begins::In(Duration::from_millis(400))),
+        );
+        assert_eq!(some[..1600], all[6400..8000]);
     }
 
     #[test]

@@ -26,8 +26,16 @@ pub struct Standing {
 /// Hears all that comes in.
 pub type Spy = Box<dyn FnMut(&[f32]) + Send>;
 
-/// Why a microphone that was to stay open is closed; `None` when that was wanted.
-pub type Ended = Option<String>;
+/// Why a microphone that was to stay open is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Nobody wants it any more.
+    Wanted,
+    /// The desktop chose another one, which is to be opened in its place.
+    Changed,
+    /// It could not be opened or went away; why, as a sentence.
+    Failed(String),
+}
 
 impl Standing {
     /// Opens it. The future ends when it is closed again, and says why. All its sound, mono at 16 kHz, goes to `spy`, on a
@@ -45,31 +53,35 @@ impl Standing {
                     let _held = held;
                     let (send, blocks) = sync_channel(BLOCKS);
                     let began = Instant::now();
-                    let microphone = find(&device).and_then(|m| Ok((m.open(send)?, m)));
+                    let microphone = find(&device).and_then(|m| Ok((m.open_to_stay(send)?, m)));
                     let (stream, microphone) = match microphone {
                         Ok(open) => open,
-                        Err(error) => return drop(tell.send(Some(sentence(&error)))),
+                        Err(error) => return drop(tell.send(Ended::Failed(sentence(&error)))),
                     };
                     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone stays open");
                     let _ = open.send(());
                     let why = keep_listening(&blocks, microphone.rate(), &ordered, spy);
                     // Whoever ordered something that was not begun hears so now, and not when the stream lets go.
                     drop(ordered);
-                    let _ = tell.send(why.map(str::to_owned));
+                    let _ = tell.send(match why {
+                        None => Ended::Wanted,
+                        Some(_) if stream.changed() => Ended::Changed,
+                        Some(why) => Ended::Failed(why.to_owned()),
+                    });
                     drop(stream);
                     tracing::debug!("the microphone is closed");
                 })
         });
         let end = async move {
             match started {
-                None => return Some(NO_ANSWER.to_owned()),
-                Some(Err(error)) => return Some(format!("I cannot listen: {error}.")),
+                None => return Ended::Failed(NO_ANSWER.to_owned()),
+                Some(Err(error)) => return Ended::Failed(format!("I cannot listen: {error}.")),
                 Some(Ok(_)) => {}
             }
             if tokio::time::timeout(OPENING, opened).await.is_err() {
-                return Some(NO_ANSWER.to_owned());
+                return Ended::Failed(NO_ANSWER.to_owned());
             }
-            ended.await.unwrap_or_else(|_| Some(LOST.to_owned()))
+            ended.await.unwrap_or_else(|_| Ended::Failed(LOST.to_owned()))
         };
         (Standing { orders }, end)
     }

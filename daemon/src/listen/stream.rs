@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, TryRecvError},
     },
     time::{Duration, Instant},
@@ -52,6 +52,8 @@ pub(super) struct Reins {
     wish: AtomicU8,
     /// The last frame of speech that the pace was chosen for, and the pace, in percent: 0 is none.
     pace: AtomicU64,
+    /// Whether the longest length ended it, and not the person or silence.
+    full: AtomicBool,
 }
 
 impl Reins {
@@ -77,6 +79,11 @@ impl Reins {
                 .wish
                 .fetch_update(Ordering::AcqRel, Ordering::Acquire, goes_on);
         }
+    }
+
+    /// Whether the longest length ended it.
+    pub(super) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Acquire)
     }
 
     /// After the speech up to this frame, silence has to last so many percent of the usual time.
@@ -144,11 +151,15 @@ struct Following {
 }
 
 impl Following {
-    fn new(take: Take) -> Following {
+    fn new(take: Take, begins: Begins) -> Following {
+        let skip = match begins {
+            Begins::In(time) => (time.as_secs_f64() * f64::from(SAMPLE_RATE)) as usize,
+            Begins::Now | Begins::Sample(_) => 0,
+        };
         Following {
             endpointer: Endpointer::new(take.rules),
             ear: vad::Ear::default(),
-            skip: 0,
+            skip,
             samples: Vec::new(),
             end: None,
             stopped: None,
@@ -215,15 +226,21 @@ impl Following {
         }));
     }
 
-    /// It cannot be listened any more.
+    /// It cannot be listened any more. Whoever had come to the end of a sentence has said what they wanted.
     fn fail(self, why: &str) {
+        if self.endpointer.may_be_over() {
+            return self.finish();
+        }
         let _ = self.take.tell.send(Left::Failed(why.to_owned()));
     }
 
     fn finish(mut self) {
         let left = match self.take.reins.wish() {
             Wish::Discard => Left::Nothing,
-            _ => {
+            wish => {
+                let went_on = wish != Wish::Stop && self.end != Some(End::Said) && self.endpointer.begun();
+                let full = went_on && self.samples.len() >= self.most();
+                self.take.reins.full.store(full, Ordering::Release);
                 self.samples.truncate(self.most());
                 Left::Sound(self.samples, self.endpointer.spoken(), self.endpointer.hits())
             }
@@ -285,8 +302,8 @@ fn broken(error: &anyhow::Error) -> &'static str {
 }
 
 /// Listens to an open microphone until the utterance is over; what it leaves is told.
-pub(super) fn follow(blocks: &Receiver<Block>, rate: u32, take: Take) {
-    let mut following = Following::new(take);
+pub(super) fn follow(blocks: &Receiver<Block>, rate: u32, (take, begins): Order) {
+    let mut following = Following::new(take, begins);
     let mut sounds = match Sounds::new(blocks, rate) {
         Ok(sounds) => sounds,
         Err(why) => return following.fail(why),
@@ -311,7 +328,7 @@ pub(super) fn follow(blocks: &Receiver<Block>, rate: u32, take: Take) {
     following.finish();
 }
 
-/// An utterance that is wanted of a microphone that is open anyway, and where it begins.
+/// An utterance that is wanted, and where it begins.
 pub(super) type Order = (Take, Begins);
 
 /// Where an utterance begins.
@@ -351,11 +368,8 @@ pub(super) fn keep_listening(
                 if let Some(before) = following.take() {
                     before.finish();
                 }
-                let mut begun = Following::new(take);
+                let mut begun = Following::new(take, from);
                 begun.hear(&ring.since(from));
-                if let Begins::In(time) = from {
-                    begun.skip = (time.as_secs_f64() * f64::from(SAMPLE_RATE)) as usize;
-                }
                 following = Some(begun);
             }
             Err(TryRecvError::Empty) => {}

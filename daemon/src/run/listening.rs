@@ -26,7 +26,7 @@ use crate::{
         Speech,
         early::Early,
         endpoint::Style,
-        hearing::{Heard, LOST, Listening},
+        hearing::{Heard, LOST, Listening, is_muted},
         standing::Begins,
     },
     reply::{Confirmation, Happening, State, answer, plain_words},
@@ -171,9 +171,8 @@ impl Daemon {
     pub(super) fn push(&mut self, push: Push) {
         let again = push.action == Action::Toggle
             && (self.toggled.replace(Instant::now())).is_some_and(|last| last.elapsed() < BOUNCE);
-        if matches!(push.action, Action::Start | Action::Toggle) && !again {
-            self.take_over();
-        }
+        let presses = matches!(push.action, Action::Start | Action::Toggle) && !again;
+        let interrupted = presses && self.take_over();
         let state = match (push.action, &mut self.open) {
             (Action::Mute, _) => self.mute(true),
             (Action::Unmute, _) => self.mute(false),
@@ -199,6 +198,7 @@ impl Daemon {
                 self.shown()
             }
         };
+        self.went_before(interrupted);
         let _ = push.tell.send(state);
     }
 
@@ -218,7 +218,7 @@ impl Daemon {
 
     /// The key went down: whoever is listened to has finished, else they begin.
     pub(super) fn pressed(&mut self) {
-        self.take_over();
+        let interrupted = self.take_over();
         match &mut self.open {
             Some(open) if !open.stopped => _ = open.stop(),
             _ => {
@@ -226,6 +226,7 @@ impl Daemon {
                 self.held = self.open.as_ref().map(|open| open.number);
             }
         }
+        self.went_before(interrupted);
     }
 
     /// The key came up: that ends what it began, unless it was only tapped; then silence does, or the next tap.
@@ -239,11 +240,19 @@ impl Daemon {
         }
     }
 
-    /// Who presses a key while the microphone is open by itself wants to speak, and not to have spoken.
-    fn take_over(&mut self) {
-        let by_itself =
-            |open: &mut Open| matches!(open.way, Way::After(_) | Way::FollowUp(..)) && !open.stopped;
-        drop(self.open.take_if(by_itself));
+    /// Who presses a key while the microphone is open by itself wants to speak, and not to have spoken: what woke it may not
+    /// have been they. Whether that had stopped what Tiro said or did.
+    fn take_over(&mut self) -> bool {
+        let by_itself = |open: &mut Open| open.way != Way::Key && !open.stopped;
+        let before = self.open.take_if(by_itself);
+        before.is_some_and(|open| open.interrupted)
+    }
+
+    /// What was listened to before stopped what Tiro said or did, and so did what took its place.
+    fn went_before(&mut self, interrupted: bool) {
+        if let Some(open) = &mut self.open {
+            open.interrupted |= interrupted;
+        }
     }
 
     fn open_by_hand(&mut self, style: Style, client: u64, connection: Option<Client>) -> State {
@@ -283,13 +292,14 @@ impl Daemon {
         let (listening, opening) = match self.listen_on_standing(&settings, style, begins) {
             Some((listening, hearing)) => (listening, std::future::ready(Ok(hearing)).left_future()),
             None => {
-                let (listening, opening) = Listening::begin(&settings, style);
+                let (listening, opening) = Listening::begin(&settings, style, begins);
                 (listening, opening.right_future())
             }
         };
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-        // Without a key only the words tell whether anything is wanted.
-        let (events, early) = (self.events.clone(), settings.early || way != Way::Key);
+        // Without a key only the words tell whether anything is wanted, and to a question Tiro's own may be among them.
+        let early = settings.early || way != Way::Key || question.is_some();
+        let (events, device) = (self.events.clone(), settings.device.clone());
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let bound = settings.patience + settings.longest + limits.transcribe + SPARE;
         let waiting = tokio::spawn(async move {
@@ -321,6 +331,11 @@ impl Daemon {
                 }
                 Err(heard) => heard,
             };
+            let heard = match heard {
+                // Whoever pressed a key wants to know why nothing came of it.
+                Heard::Nobody if way == Way::Key && is_muted(&device).await => Heard::Muted,
+                heard => heard,
+            };
             let _ = events.send(Event::Listened { number, heard }).await;
         });
         // One that was stopped keeps what was said, and leaves its place.
@@ -340,7 +355,9 @@ impl Daemon {
             interrupted: hushed,
             own: match way {
                 Way::After(_) | Way::FollowUp(..) => self.parts.speak.own().borrow().lately(OWN),
-                Way::Key | Way::Woken(_) => None,
+                // Its own "yes or no" is no answer to it.
+                Way::Key => question.and_then(|_| self.parts.speak.own().borrow().lately(OWN)),
+                Way::Woken(_) => None,
             },
             waiting,
         });
@@ -349,6 +366,7 @@ impl Daemon {
         let stt = Arc::clone(&self.engines.stt);
         tokio::spawn(async move {
             if let Err(error) = stt.info().await {
+                // The turn that comes of it says so.
                 tracing::debug!(%error, "the recogniser is not ready");
             }
         });
@@ -450,8 +468,16 @@ impl Daemon {
             self.noticed(Source::Microphone, Vec::new());
         }
         let client = open.client;
+        if let Heard::Speech(_) = heard
+            && open.listening.was_cut_off()
+        {
+            self.mention(words::cut_off(self.parts.listen.longest.as_secs()), client);
+        }
         match heard {
             Heard::Speech(speech) => {
+                if speech.transcript.is_some() {
+                    self.noticed(Source::Recogniser, Vec::new());
+                }
                 let Some(speech) = self.meant(&open, speech) else {
                     return self.go_on();
                 };
@@ -479,6 +505,11 @@ impl Daemon {
                     Way::After(_) if open.question.is_some() => {}
                     Way::Woken(_) | Way::After(_) | Way::FollowUp(..) => self.leave_hands_free(),
                 }
+                self.rest();
+            }
+            Heard::Muted => {
+                self.parts.speak.earcon(Earcon::Nothing);
+                self.mention(words::turned_off(), client);
                 self.rest();
             }
             Heard::Failed(why) => {
@@ -582,7 +613,7 @@ impl Daemon {
     }
 
     /// Something that is over as soon as it is said: on the desktop, and to the client that asked.
-    fn mention(&mut self, text: String, client: u64) {
+    pub(super) fn mention(&mut self, text: String, client: u64) {
         self.notices.desk().say(&text);
         self.tell_one(client, Happening::Noticed { text });
     }

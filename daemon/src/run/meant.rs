@@ -81,12 +81,16 @@ impl Daemon {
         // Nobody called: a cough is nothing, and neither is the end of what Tiro said, from the speaker.
         let nothing = |text: &str| {
             let own = open.own.as_deref();
-            text.is_empty() || own.is_some_and(|own| ends_with(own, text, open.question.is_none()))
+            let own = own.is_some_and(|own| ends_with(own, text, open.question.is_none()));
+            own || by_itself && text.is_empty()
         };
-        if by_itself && text.is_some_and(nothing) {
+        if text.is_some_and(nothing) {
             tracing::debug!("nothing that was meant was heard");
             if open.question.is_none() {
                 self.leave_hands_free();
+            }
+            if open.way == Way::Key {
+                self.mention(words::nothing_heard(), open.client);
             }
             self.rest();
             return None;

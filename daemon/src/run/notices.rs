@@ -22,6 +22,10 @@ pub enum Source {
     Microphone,
     /// Whether that is muted, which is kept.
     Mute,
+    /// What understands speech, where the wake word needs it.
+    Recogniser,
+    /// The wake word, as the config has it.
+    Wake,
     /// What Tiro speaks with.
     Voice,
     /// Where Wyoming clients come in.

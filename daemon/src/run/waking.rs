@@ -9,21 +9,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use models::stt::{SAMPLE_RATE, Stt};
-use tokio::{
-    sync::{mpsc, watch},
-    task::JoinHandle,
-};
+use models::stt::SAMPLE_RATE;
+use prompts::words;
+use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{Daemon, Event, Running, Source, front::lock, listening::Way};
-use crate::{
-    listen::{
-        endpoint::Style,
-        hearing,
-        standing::{Begins, Standing},
-        wake::{Candidate, Looked, PATIENCE, Phrases, Watch, look},
-    },
-    speak::Own,
+use super::{
+    Daemon, Event, Running, Source,
+    front::lock,
+    listening::Way,
+    spotting::{Spotter, load},
+};
+use crate::listen::{
+    endpoint::Style,
+    hearing,
+    standing::{Begins, Ended, Standing},
+    wake::{Phrases, Watch},
 };
 
 /// How the person wakes Tiro by words.
@@ -41,15 +41,15 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Woken {
     /// The microphone that heard it.
-    microphone: u64,
+    pub(super) microphone: u64,
     /// How often somebody had been listened to when it was said.
-    listenings: u64,
+    pub(super) listenings: u64,
     /// How long ago that was.
-    age: Duration,
+    pub(super) age: Duration,
     /// What of the sound the recogniser was given: its first sample, and the one behind its last.
-    clip: (u64, u64),
+    pub(super) clip: (u64, u64),
     /// Whether the person went on in the same breath.
-    goes_on: bool,
+    pub(super) goes_on: bool,
 }
 
 /// The microphone that stays open. Dropping it closes it.
@@ -67,7 +67,7 @@ pub(super) struct Waking {
     /// Whether sound came from it.
     awake: bool,
     since: Instant,
-    tasks: [JoinHandle<()>; 2],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Waking {
@@ -93,8 +93,6 @@ pub(super) struct HandsFree {
 
 /// Clips that may wait while one is recognised; older ones are of no use.
 const CLIPS: usize = 2;
-/// A recogniser that has to load its model first may take so much longer.
-const LOADING: Duration = Duration::from_secs(30);
 /// A clip that ends with a pause has so much of it, and what is said next begins behind that: 200 ms, in samples.
 const PAUSE: u64 = SAMPLE_RATE as u64 / 5;
 /// A recogniser that had to be loaded first may be so late that what was said since is not meant for Tiro.
@@ -102,9 +100,7 @@ const LATE: Duration = Duration::from_secs(4);
 /// What an utterance has before the moment that it was wanted, where the microphone is open anyway.
 const PRE_ROLL: Duration = Duration::from_millis(500);
 /// A room echoes, and a sound server plays out what it has: what comes so soon after Tiro's own words is still they.
-const ECHO: Duration = Duration::from_millis(400);
-/// A clip is looked at when it is over, and has to wait for the one before: what Tiro said so long ago may be in it.
-const HEARD: Duration = Duration::from_secs(6);
+pub(super) const ECHO: Duration = Duration::from_millis(400);
 /// How many answers may be gone on from without saying the phrase again.
 const ROUNDS: u32 = 5;
 /// How often a question is listened for again when nobody answered, or nobody understood the answer.
@@ -149,9 +145,8 @@ impl Daemon {
         let (standing, ended) = Standing::open(&self.parts.listen, Box::new(spy));
         let events = self.events.clone();
         let ending = tokio::spawn(async move {
-            if let Some(why) = ended.await {
-                let _ = events.send(Event::Deaf { number, why }).await;
-            }
+            let why = ended.await;
+            let _ = events.send(Event::Deaf { number, why }).await;
         });
         let spotter = Spotter {
             number,
@@ -173,7 +168,7 @@ impl Daemon {
             heard,
             awake: false,
             since: Instant::now(),
-            tasks: [ending, tokio::spawn(spotter.run(clips))],
+            tasks: vec![ending, tokio::spawn(spotter.run(clips))],
         });
     }
 
@@ -187,14 +182,31 @@ impl Daemon {
     pub(super) fn awake(&mut self, number: u64) {
         if let Some(waking) = self.waking.as_mut().filter(|waking| waking.number == number) {
             waking.awake = true;
+            // The model is there before the first clip is, and whoever cannot be woken hears so before they call in vain.
+            let loading = load(Arc::clone(&self.engines.stt), self.events.clone());
+            waking.tasks.push(tokio::spawn(loading));
+            let (device, events) = (self.parts.listen.device.clone(), self.events.clone());
+            waking.tasks.push(tokio::spawn(async move {
+                let muted = hearing::is_muted(&device).await;
+                let (source, texts) = (Source::Microphone, vec![words::turned_off()]);
+                if muted {
+                    let _ = events.send(Event::Noticed { source, texts }).await;
+                }
+            }));
             self.noticed(Source::Microphone, Vec::new());
         }
     }
 
-    /// It went away: it is looked for again, ever more seldom, and the person is told once.
-    pub(super) fn deaf(&mut self, number: u64, why: String) {
+    /// It went away: it is looked for again, ever more seldom, and the person is told once. Another one that the desktop chose
+    /// takes its place at once.
+    pub(super) fn deaf(&mut self, number: u64, why: Ended) {
         let Some(waking) = self.waking.take_if(|waking| waking.number == number) else {
             return;
+        };
+        let why = match why {
+            Ended::Failed(why) => why,
+            Ended::Changed => return self.stay_awake(),
+            Ended::Wanted => return,
         };
         self.deafness = match waking.since.elapsed() > WELL {
             true => 0,
@@ -338,60 +350,6 @@ impl Daemon {
         {
             let way = Way::FollowUp(begins, follow_up);
             self.open(Style::Tap, way, super::listening::NOBODY, None);
-        }
-    }
-}
-
-/// Asks the recogniser whether clips begin with a phrase, one after the other.
-struct Spotter {
-    number: u64,
-    stt: Arc<dyn Stt>,
-    watch: Arc<StdMutex<Watch>>,
-    total: Arc<AtomicU64>,
-    settings: Settings,
-    /// What Tiro says itself.
-    own: watch::Receiver<Own>,
-    language: Option<String>,
-    events: mpsc::Sender<Event>,
-}
-
-impl Spotter {
-    async fn run(self, mut clips: mpsc::Receiver<(u64, Candidate)>) {
-        while let Some((listenings, clip)) = clips.recv().await {
-            let patience = match self.stt.stats().life() {
-                Some(_) => PATIENCE,
-                None => PATIENCE + LOADING,
-            };
-            let (stt, phrases) = (&*self.stt, &self.settings.phrases);
-            let own = self.own.borrow().lately(ECHO + HEARD);
-            match look(
-                stt,
-                &clip,
-                self.language.as_deref(),
-                phrases,
-                own.as_deref(),
-                patience,
-            )
-            .await
-            {
-                Ok(Looked::Phrase(spotted)) => {
-                    lock(&self.watch).pause(self.settings.refractory);
-                    let age = self.total.load(Ordering::Acquire).saturating_sub(clip.end());
-                    let woken = Woken {
-                        microphone: self.number,
-                        listenings,
-                        age: Duration::from_secs_f64(age as f64 / f64::from(SAMPLE_RATE)),
-                        clip: (clip.at, clip.end()),
-                        goes_on: !spotted.rest.is_empty(),
-                    };
-                    tracing::info!(score = spotted.score, "woken");
-                    let _ = self.events.send(Event::Woken(woken)).await;
-                }
-                Ok(Looked::Noise) => lock(&self.watch).was_noise(),
-                Ok(Looked::Speech) => {}
-                // Said by whatever needs the recogniser for more than this.
-                Err(error) => tracing::debug!(%error, "a clip was not looked at"),
-            }
         }
     }
 }

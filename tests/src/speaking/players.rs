@@ -7,11 +7,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use daemon::speak::duck::Ducking;
+use daemon::speak::{Settings, Speaker, duck::Ducking};
+use models::scripted::{ScriptedLlm, ScriptedStt};
 use tools::system::desktop::{Desk, players::Mixer};
 use zbus::{Connection, connection, interface};
 
-use crate::desktop::{Bus, Programs, skipped};
+use super::Puppet;
+use crate::{
+    daemon_loop::ask,
+    desktop::{Bus, Programs, skipped},
+    microphone::{Talk, alone_in, tomorrow},
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -180,6 +186,46 @@ async fn what_plays_is_turned_down_and_restored_exactly() {
         coarse.volume_now()
     );
     assert!(!noted(&state));
+}
+
+/// The loop turns players down itself: while somebody is listened to, and while Tiro speaks.
+#[test]
+fn the_loop_turns_music_down_while_it_listens_and_while_it_speaks() {
+    alone_in(
+        "speaking::players",
+        "the_loop_turns_music_down_while_it_listens_and_while_it_speaks",
+        async |folder, pulse| {
+            let Some(bus) = Bus::start(&folder) else { return };
+            let player = Player::that("Playing", 0.8, 1000.0);
+            let _served = player.serve(&bus, "music").await;
+            let puppet = Puppet::that_says(0);
+            let settings = Settings {
+                always: true,
+                earcons: false,
+                duck: 0.25,
+                ..Settings::default()
+            };
+            let speaker = Speaker::with(settings, vec![Arc::new(puppet.clone())]);
+            let (llm, stt) = (
+                ScriptedLlm::replies([tomorrow()]),
+                ScriptedStt::replies::<&str>([]),
+            );
+            let talk = Talk::with(llm, stt, |parts| {
+                parts.desk = desk(&bus);
+                parts.speak = speaker;
+            })
+            .await;
+            talk.open("start", &pulse).await;
+            player.until("turned down", near(0.2)).await;
+            talk.listen("cancel").await;
+            player.until("restored", near(0.8)).await;
+            ask(&talk.client, "what is on tomorrow").await.unwrap();
+            puppet.until_given(1).await;
+            player.until("turned down", near(0.2)).await;
+            puppet.may.add_permits(100);
+            player.until("restored", near(0.8)).await;
+        },
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

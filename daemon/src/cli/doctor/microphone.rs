@@ -11,7 +11,7 @@ pub(super) async fn microphone(config: &Config) -> Section {
     // A thread that nobody waits for at the end, because a sound server may hang.
     let looking = std::thread::Builder::new().name("microphone".to_owned());
     let started = looking.spawn(move || {
-        let found = capture::find(&name).map(|microphone| microphone.to_string());
+        let found = capture::find(&name).map(|microphone| (microphone.to_string(), microphone.is_muted()));
         let _ = tell.send(found);
     });
     if let Err(error) = started {
@@ -23,7 +23,12 @@ pub(super) async fn microphone(config: &Config) -> Section {
         return section;
     }
     match tokio::time::timeout(BUS_TIME, told).await {
-        Ok(Ok(Ok(microphone))) => section.ok("device", format!("{microphone}.")),
+        Ok(Ok(Ok((microphone, false)))) => section.ok("device", format!("{microphone}.")),
+        Ok(Ok(Ok((microphone, true)))) => section.warn(
+            "device",
+            format!("{microphone}. It is muted or turned all the way down in the sound settings of your desktop."),
+            "Turn it up there. With PipeWire or PulseAudio, `pactl set-source-mute @DEFAULT_SOURCE@ 0` does it for the usual one.",
+        ),
         Ok(Ok(Err(error))) => section.warn(
             "device",
             format!("{error:#}"),
@@ -45,9 +50,13 @@ fn wake(section: &mut Section, config: &Config) {
     if !wake.enabled {
         return;
     }
-    if wake.phrases.is_empty() {
+    if wake.has_no_phrase() {
         let todo = "Add one to wake.phrases in the config, or set wake.enabled to false.";
-        return section.warn("wake word", "It is on and has no phrase.", todo);
+        return section.warn(
+            "wake word",
+            "It is on and has no phrase, so the microphone stays closed.",
+            todo,
+        );
     }
     let phrases: Vec<String> = wake
         .phrases

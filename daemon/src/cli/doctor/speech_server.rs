@@ -71,7 +71,7 @@ pub fn privacy(section: &mut Section, config: &Config) -> bool {
             "" => "nobody yet, since stt.server.url is empty",
             url => url,
         };
-        match config.wake.enabled {
+        match config.wake.settings().is_some() {
             false => section.info(
                 "recogniser",
                 format!(

@@ -13,7 +13,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, channel},
     },
     thread,
@@ -24,7 +24,7 @@ use anyhow::{Context as _, bail};
 use pulseaudio::{
     Client, ClientError, RecordStream,
     protocol::{
-        Prop, Props, RecordStreamParams, SampleFormat, SampleSpec, SourceInfo,
+        Prop, Props, RecordStreamParams, SampleFormat, SampleSpec, SourceInfo, Volume,
         stream::{BufferAttr, StreamFlags},
     },
 };
@@ -37,6 +37,8 @@ use super::{BUILDING, Block, sound};
 const PIECE: Duration = Duration::from_millis(32);
 /// How often an open microphone is looked after.
 const LOOK: Duration = Duration::from_millis(250);
+/// Each so many looks the server is asked which microphone the desktop wants: once a second.
+const CHOICE: u32 = 4;
 
 /// A server, and what it had when it was asked.
 #[derive(Debug)]
@@ -88,9 +90,15 @@ impl Server {
         })
     }
 
-    /// The source that the desktop chose. Where there is no microphone it may be what the speakers play.
+    /// The microphone that the desktop chose. That may be what the speakers play, which is none: then the first there is.
     pub(super) fn usual(&self) -> Option<Source> {
-        self.all().find(|source| Some(source.id()) == self.usual)
+        let microphones = || self.all().filter(|source| !source.is_monitor());
+        let chosen = microphones().find(|source| Some(source.id()) == self.usual);
+        let source = chosen.or_else(|| microphones().next())?;
+        Some(Source {
+            usual: true,
+            ..source
+        })
     }
 
     /// All that it can record.
@@ -98,6 +106,7 @@ impl Server {
         self.sources.iter().map(|source| Source {
             client: self.client.clone(),
             source: Box::new(source.clone()),
+            usual: false,
         })
     }
 }
@@ -106,6 +115,8 @@ impl Server {
 pub(super) struct Source {
     client: Client,
     source: Box<SourceInfo>,
+    /// Whether it was taken because nobody asked for another.
+    usual: bool,
 }
 
 /// An open one; dropping it closes it, at once and without waiting for the server.
@@ -125,6 +136,17 @@ impl Source {
         text(self.source.description.as_ref().unwrap_or(&self.source.name))
     }
 
+    /// Whether it is no microphone but what a speaker plays.
+    pub(super) fn is_monitor(&self) -> bool {
+        self.source.monitor_of_sink_index.is_some() || self.id().ends_with(".monitor")
+    }
+
+    /// Whether nothing but silence comes from it, because the person wanted that.
+    pub(super) fn is_muted(&self) -> bool {
+        let volumes = self.source.cvolume.channels();
+        self.source.muted || !volumes.is_empty() && volumes.iter().all(|volume| *volume == Volume::MUTED)
+    }
+
     /// Samples a second. What is asked for is what it has: servers bring it to another rate faster than well.
     pub(super) fn rate(&self) -> u32 {
         self.source.sample_spec.sample_rate
@@ -134,8 +156,13 @@ impl Source {
         self.source.channel_map.num_channels().into()
     }
 
-    /// Opens it, and answers when sound comes.
-    pub(super) fn open(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
+    /// Opens it, and answers when sound comes. With `changed` it is lost when the desktop chooses another one, and says so
+    /// there.
+    pub(super) fn open(
+        &self,
+        blocks: SyncSender<Block>,
+        changed: Option<Arc<AtomicBool>>,
+    ) -> anyhow::Result<Stream> {
         let pieces = Arc::new(AtomicUsize::new(0));
         let channels = usize::from(self.channels().max(1));
         let (came, lost) = (Arc::clone(&pieces), blocks.clone());
@@ -153,9 +180,14 @@ impl Source {
         })?;
         tracing::debug!(buffer = ?stream.buffer_attr(), "recording");
         let (open, closed) = channel();
+        let choice = changed.filter(|_| self.usual).map(|changed| Choice {
+            client: self.client.clone(),
+            open: self.id(),
+            changed,
+        });
         thread::Builder::new()
             .name("microphone-care".to_owned())
-            .spawn(move || look_after(&stream, &pieces, &lost, &closed))?;
+            .spawn(move || look_after(&stream, &pieces, &lost, &closed, choice.as_ref()))?;
         Ok(Stream { _open: open })
     }
 
@@ -181,6 +213,9 @@ impl Source {
             flags: StreamFlags {
                 // The source itself is asked to deliver as often; without, it keeps its own time and pieces are as large.
                 adjust_latency: true,
+                // Who unplugs a microphone did not choose the one that the server would go on with, which may be what the
+                // speakers play.
+                no_move: true,
                 ..StreamFlags::default()
             },
             props,
@@ -191,9 +226,20 @@ impl Source {
 
 /// Holds the stream until nobody wants it any more. A server that takes a source away says so in a message that the client
 /// does not understand: when no sound comes it is asked.
-fn look_after(stream: &RecordStream, pieces: &AtomicUsize, lost: &SyncSender<Block>, closed: &Receiver<()>) {
-    let mut before = 0;
+fn look_after(
+    stream: &RecordStream,
+    pieces: &AtomicUsize,
+    lost: &SyncSender<Block>,
+    closed: &Receiver<()>,
+    choice: Option<&Choice>,
+) {
+    let (mut before, mut looks) = (0, 0_u32);
     while let Err(RecvTimeoutError::Timeout) = closed.recv_timeout(LOOK) {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(CHOICE) && choice.is_some_and(Choice::is_another) {
+            let _ = lost.try_send(Block::Lost("the desktop chose another one".to_owned()));
+            return;
+        }
         let now = pieces.load(Ordering::Relaxed);
         if now != before {
             before = now;
@@ -203,11 +249,36 @@ fn look_after(stream: &RecordStream, pieces: &AtomicUsize, lost: &SyncSender<Blo
             // It hangs, or has nothing to say: whoever listens sees how long that lasts.
             None | Some(Ok(_)) => {}
             Some(Err(error)) => {
+                // Where there is another one, nobody has to be told that they lost this one.
+                let another = choice.is_some_and(Choice::is_another);
+                tracing::debug!(another, "the source is gone");
                 // When there is no room for this either, the silence that follows tells.
                 let _ = lost.try_send(Block::Lost(error.to_string()));
                 return;
             }
         }
+    }
+}
+
+/// Whether the desktop still wants the microphone that is open.
+struct Choice {
+    client: Client,
+    /// What the server calls that.
+    open: String,
+    /// Told when it wants another one.
+    changed: Arc<AtomicBool>,
+}
+
+impl Choice {
+    /// Whether another microphone would be opened now. A server that does not answer has none.
+    fn is_another(&self) -> bool {
+        let server = Server::ask(self.client.clone()).ok();
+        let usual = server.and_then(|server| server.usual());
+        let another = usual.is_some_and(|usual| usual.id() != self.open);
+        if another {
+            self.changed.store(true, Ordering::Release);
+        }
+        another
     }
 }
 
