@@ -429,27 +429,32 @@ impl Room {
 
     /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said: then only its
     /// answer is left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
-    /// before the person has finished. Whether there was anything to evaluate.
+    /// before the person has finished.
     ///
     /// # Errors
     /// What keeps the engine from it.
-    pub async fn foresee(&mut self, text: &str) -> Result<bool, EngineError> {
-        let Some(ask) = self.foreseen(text).await else {
-            return Ok(false);
+    pub async fn foresee(&mut self, text: &str) -> Result<Foreseen, EngineError> {
+        let ask = match self.foreseen(text).await {
+            Step::Generate(ask) => ask,
+            Step::Call(_) if self.agent().is_whole(text) => return Ok(Foreseen::Whole),
+            _ => return Ok(Foreseen::Nothing),
         };
         if ask.chat.is_some() {
-            return Ok(false);
+            return Ok(Foreseen::Nothing);
         }
         // It may have come only now, and speaks a dialect of its own.
         let ask = match self.needs_model().await? {
             Some(_) => self.foreseen(text).await,
-            None => Some(ask),
+            None => Step::Generate(ask),
         };
-        let Some(ask) = ask.filter(|ask| ask.chat.is_none()) else {
-            return Ok(false);
+        let Step::Generate(Ask {
+            prompt, chat: None, ..
+        }) = ask
+        else {
+            return Ok(Foreseen::Nothing);
         };
         let request = Generate {
-            prompt: pieces(ask.prompt),
+            prompt: pieces(prompt),
             max_tokens: 0,
             ..Generate::default()
         };
@@ -458,19 +463,16 @@ impl Room {
             self.llm.generate(request, &mut |_| {}),
         )
         .await?;
-        Ok(true)
+        Ok(Foreseen::Read)
     }
 
-    /// What the model would be asked about these words, if anything.
-    async fn foreseen(&mut self, text: &str) -> Option<Ask> {
+    /// What would be done first about these words.
+    async fn foreseen(&mut self, text: &str) -> Step {
         let (context, asked) = (self.context(), self.asked(text, true).await);
         // One that is thrown away: the words may not be what the person meant to say.
         let mut guess = self.agent().clone();
         let text = text.to_owned();
-        match guess.step(Input::Said { text, context, asked }) {
-            Step::Generate(ask) => Some(ask),
-            _ => None,
-        }
+        guess.step(Input::Said { text, context, asked })
     }
 
     /// Keeps a finished turn in the trace, if there is one.
@@ -614,6 +616,17 @@ fn opening(opening: crate::agent::Opening) -> Opening {
         prior: opening.prior,
         grammar: Some(opening.grammar),
     }
+}
+
+/// What comes of words that somebody may have said to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreseen {
+    /// They are, completely, what a tool is asked with, and nobody has to think about them.
+    Whole,
+    /// The model has read them.
+    Read,
+    /// There was nothing to be done before they are surely all.
+    Nothing,
 }
 
 /// However little was said, its recognition may take so long ...

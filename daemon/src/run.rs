@@ -18,7 +18,10 @@ use std::{
     io::IsTerminal as _,
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{Arc, Mutex as StdMutex, atomic::AtomicUsize},
+    sync::{
+        Arc, Mutex as StdMutex,
+        atomic::{AtomicBool, AtomicUsize},
+    },
     time::{Duration, Instant},
 };
 
@@ -104,6 +107,8 @@ pub enum Event {
         text: String,
         /// Whether the person paused after them.
         pause: bool,
+        /// The last frame of the listening in which they spoke.
+        spoken: usize,
     },
     /// The microphone of a listening is closed, and what was said last is being recognised.
     Closed {
@@ -289,8 +294,8 @@ pub struct Daemon {
     preparing: Option<JoinHandle<()>>,
     /// Evaluates the conversation between turns, or what is being said.
     warming: Option<JoinHandle<()>>,
-    /// What was said so far, when that is being evaluated.
-    foreseen: Option<String>,
+    /// What was said so far, when that is being evaluated, and whether it is a whole request by itself.
+    foreseen: Option<(String, Arc<AtomicBool>)>,
     /// How the next turn begins, when it begins a new conversation.
     forget: Arc<StdMutex<Option<Forget>>>,
     questions: Arc<StdMutex<Questions>>,
@@ -423,7 +428,12 @@ impl Daemon {
                 Event::Hotkey(hotkey::Happened::Released(held)) => self.released(held),
                 Event::Hotkey(hotkey::Happened::Reached(reach)) => self.hotkey = reach,
                 Event::Opened { number } => self.opened(number),
-                Event::SoFar { number, text, pause } => self.so_far(number, text, pause),
+                Event::SoFar {
+                    number,
+                    text,
+                    pause,
+                    spoken,
+                } => self.so_far(number, text, pause.then_some(spoken)),
                 Event::Closed { number } => self.closed(number),
                 Event::StayAwake => self.stay_awake(),
                 Event::Awake(number) => self.awake(number),
@@ -532,7 +542,7 @@ impl Daemon {
             .and_then(|speech| speech.transcript.as_ref());
         let foreseen = self.foreseen.take();
         if let Some(warming) = self.warming.take()
-            && foreseen.is_none_or(|text| said.is_none_or(|said| said.text != text))
+            && foreseen.is_none_or(|(text, _)| said.is_none_or(|said| said.text != text))
         {
             warming.abort();
         }

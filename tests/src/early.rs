@@ -3,10 +3,10 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use daemon::{reply::Happening, room::Parts};
@@ -161,6 +161,61 @@ fn a_recogniser_that_fails_while_somebody_speaks_costs_nothing() {
             assert!(reply.contains("Dentist"), "{reply}");
         },
     );
+}
+
+#[test]
+fn a_whole_request_is_waited_for_less_than_others() {
+    alone_in(
+        "early",
+        "a_whole_request_is_waited_for_less_than_others",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request]) else {
+                return;
+            };
+            let (stt, said) = saying();
+            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow(), tomorrow()]), stt, |parts| {
+                early(parts);
+                parts.settings.reflex = true;
+            })
+            .await;
+            let mut waits = Vec::new();
+            // The first is a pattern of a tool, completely; of the others one needs the model, and one is not complete.
+            for words in [
+                "What time is it?",
+                "I wonder what is on tomorrow.",
+                "What time is it in",
+            ] {
+                *said.lock().unwrap() = words;
+                talk.open("toggle", &pulse).await;
+                pulse.speak(&sound);
+                let played = Instant::now();
+                let heard = talk
+                    .told("what was said", |happening| match happening {
+                        Happening::Heard { text, .. } => Some(text),
+                        _ => None,
+                    })
+                    .await;
+                waits.push(played.elapsed());
+                assert_eq!(heard, words);
+                talk.reply().await;
+                talk.running.until("idle", |s| s.state == "idle").await;
+            }
+            println!("{waits:?} after what was played");
+            let less = Duration::from_millis(200);
+            assert!(
+                waits[0] + less < waits[1] && waits[1] + less < waits[2],
+                "{waits:?}"
+            );
+        },
+    );
+}
+
+/// A recogniser that hears what is set, whenever it is asked.
+fn saying() -> (ScriptedStt, Arc<Mutex<&'static str>>) {
+    let said = Arc::new(Mutex::new(""));
+    let heard = Arc::clone(&said);
+    let stt = ScriptedStt::answering(move |_| Reply::Text((*heard.lock().unwrap()).to_owned()));
+    (stt, said)
 }
 
 fn finish(mut player: std::process::Child) {

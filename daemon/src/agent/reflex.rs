@@ -37,6 +37,11 @@ impl Agent {
         self.reflexes.find(text).is_some()
     }
 
+    /// Whether these words are a whole request that this conversation answers by itself.
+    pub fn is_whole(&self, text: &str) -> bool {
+        self.reflex(text).is_some()
+    }
+
     /// Speaks to another model from now on: the conversation goes on.
     pub fn speak(&mut self, renderer: Renderer) {
         self.renderer = renderer;

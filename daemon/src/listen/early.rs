@@ -33,6 +33,8 @@ pub enum Early<'a> {
         transcript: &'a Transcript,
         /// Whether the person paused after it.
         pause: bool,
+        /// The last frame in which they spoke.
+        spoken: usize,
     },
     /// The microphone is closed; what was said last is being recognised.
     Closed,
@@ -69,7 +71,11 @@ impl Hearing {
                             if done.pause {
                                 self.reins.set_pace(done.said.spoken, pace::after(&transcript.text));
                             }
-                            tell(Early::SoFar { transcript: &transcript, pause: done.pause });
+                            tell(Early::SoFar {
+                                transcript: &transcript,
+                                pause: done.pause,
+                                spoken: done.said.spoken,
+                            });
                             shown = Some(done.said.spoken);
                             if done.pause {
                                 known = Some((done.said, transcript));
@@ -284,7 +290,9 @@ mod tests {
         let (limits, mut told) = (limits(), Vec::new());
         let listen = hearing.recognised(&stt, &limits, |early| {
             told.push(match early {
-                Early::SoFar { transcript, pause } => format!("{} {pause}", transcript.text),
+                Early::SoFar {
+                    transcript, pause, ..
+                } => format!("{} {pause}", transcript.text),
                 Early::Closed => "closed".to_owned(),
             });
         });

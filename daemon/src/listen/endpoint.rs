@@ -177,7 +177,9 @@ impl Endpointer {
             None => (self.frames >= frames(self.rules.patience)).then_some(End::Nobody),
             Some(spoken) => {
                 let silence = frames(self.rules.silence);
-                let silence = if spoken < BRIEF { silence * 3 / 2 } else { silence };
+                // Whoever is known to have said all does not look for words.
+                let brief = spoken < BRIEF && self.pace >= 100;
+                let silence = if brief { silence * 3 / 2 } else { silence };
                 let silence = silence * self.pace as usize / 100;
                 (self.frames - self.last >= silence).then_some(End::Said)
             }
@@ -280,6 +282,27 @@ mod tests {
         );
         check(RULES, &[(true, 100.0)], Some((Full, 60.0)));
         check(RULES, &[(true, 2.0), (false, 0.7)], None);
+    }
+
+    #[test]
+    fn the_pace_makes_the_silence_shorter_or_longer() {
+        for (seconds, percent, wanted) in [
+            (2.0, 100, 0.8),
+            (2.0, 200, 1.6),
+            (2.0, 60, 0.48),
+            // One word: who may look for more is waited for, who has said all is not.
+            (0.5, 100, 1.2),
+            (0.5, 60, 0.48),
+        ] {
+            let mut endpointer = Endpointer::new(RULES);
+            for _ in 0..(seconds / 0.016) as usize {
+                assert_eq!(endpointer.frame(Sound::Clear), None);
+            }
+            endpointer.set_pace(percent);
+            let silence = (1..).find(|_| endpointer.frame(Sound::Silence).is_some());
+            let silence = f64::from(silence.unwrap()) * 0.016;
+            assert!((silence - wanted).abs() < 0.12, "{silence}, not {wanted}");
+        }
     }
 
     #[test]

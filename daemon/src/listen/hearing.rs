@@ -17,6 +17,7 @@ use super::{
     Speech,
     capture::find,
     endpoint::{Rules, Style},
+    pace,
     stream::{Begins, Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
@@ -150,6 +151,13 @@ impl Listening {
     /// The person has finished: what was said so far counts.
     pub fn stop(&self) {
         self.reins.set(Wish::Stop);
+    }
+
+    /// What to call when the words up to this frame turn out to be a whole request: less silence then ends it, unless they
+    /// sound as if more should come.
+    pub fn whole(&self, spoken: usize, text: &str) -> impl Fn() + Send + use<> {
+        let (reins, percent) = (Arc::clone(&self.reins), pace::after_whole(text));
+        move || reins.set_pace(spoken, percent)
     }
 
     /// Whether the longest length ended it while the person may have had more to say.

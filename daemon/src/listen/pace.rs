@@ -14,6 +14,16 @@ const LOOKING: &[&str] = &[
 /// In percent of the usual time: the person is in the middle of a sentence, or looks for words.
 const LONGER: u8 = 200;
 const USUAL: u8 = 100;
+/// The words are a whole request, and a short one: 0.5 s then tell as much as the usual time does after any others.
+const WHOLE: u8 = 60;
+
+/// How long the silence after these words has to be when they are known to be a whole request, in percent of the usual time.
+pub(super) fn after_whole(text: &str) -> u8 {
+    match after(text) {
+        USUAL => WHOLE,
+        longer => longer,
+    }
+}
 
 /// How long the silence after these words has to be, in percent of the usual time.
 pub(super) fn after(text: &str) -> u8 {
@@ -63,6 +73,9 @@ mod tests {
             "...and then call mum",
         ] {
             check(text, USUAL);
+            assert_eq!(after_whole(text), WHOLE, "{text:?}");
         }
+        // However whole a request is, whoever sounds as if they went on may do so.
+        assert_eq!(after_whole("What time is it in"), LONGER);
     }
 }

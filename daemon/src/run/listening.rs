@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -30,7 +30,7 @@ use crate::{
         standing::Begins,
     },
     reply::{Confirmation, Happening, State, answer, plain_words},
-    room::{Limits, transcribe},
+    room::{Foreseen, Limits, transcribe},
     speak::earcon::Earcon,
 };
 
@@ -309,10 +309,15 @@ impl Daemon {
                     // What is told meanwhile may be lost in a rush.
                     let tell = |told: Early<'_>| {
                         let _ = events.try_send(match told {
-                            Early::SoFar { transcript, pause } => Event::SoFar {
+                            Early::SoFar {
+                                transcript,
+                                pause,
+                                spoken,
+                            } => Event::SoFar {
                                 number,
                                 text: transcript.text.clone(),
                                 pause,
+                                spoken,
                             },
                             Early::Closed => Event::Closed { number },
                         });
@@ -393,8 +398,9 @@ impl Daemon {
         }
     }
 
-    /// Whoever is listened to sees what was understood so far. Where that may be all, the model begins to read it.
-    pub(super) fn so_far(&mut self, number: u64, text: String, pause: bool) {
+    /// Whoever is listened to sees what was understood so far. Where that may be all, since they paused after this frame, the
+    /// model begins to read it; where it needs none, it is waited less for more.
+    pub(super) fn so_far(&mut self, number: u64, text: String, pause: Option<usize>) {
         let mut listenings = self.open.iter().chain(&self.closing);
         let Some(open) = listenings.find(|open| open.number == number) else {
             return;
@@ -403,33 +409,48 @@ impl Daemon {
             (Way::Woken(_), Some(wake)) => wake.phrases.strip(&text).trim(),
             _ => text.trim(),
         };
-        let foreseeable = pause && open.question.is_none() && self.running.is_none();
-        let request = Some(request.to_owned()).filter(|request| foreseeable && !request.is_empty());
+        let foreseeable = open.question.is_none() && self.running.is_none() && !request.is_empty();
+        let request = pause
+            .filter(|_| foreseeable)
+            .map(|spoken| (request.to_owned(), open.listening.whole(spoken, &text)));
         self.tell_one(open.client, Happening::Hearing { text });
-        if let Some(request) = request {
-            self.foresee(request);
+        if let Some((request, whole)) = request {
+            self.foresee(request, whole);
         }
     }
 
-    /// Lets the model read what the person may have said, until they say something else.
-    fn foresee(&mut self, text: String) {
-        if self.foreseen.as_ref() == Some(&text) {
+    /// Lets the model read what the person may have said, until they say something else. Calls `whole` when nobody has to
+    /// think about it.
+    fn foresee(&mut self, text: String, whole: impl Fn() + Send + 'static) {
+        if let Some((before, is_whole)) = &self.foreseen
+            && *before == text
+        {
+            if is_whole.load(Ordering::Relaxed) {
+                whole();
+            }
             return;
         }
+        let is_whole = Arc::<AtomicBool>::default();
+        let found = Arc::clone(&is_whole);
         self.part_after_silence();
         let (room, words) = (Arc::clone(&self.room), text.clone());
         let forget = Arc::clone(&self.forget);
         let reading = tokio::spawn(async move {
             let mut room = room.lock().await;
             forgotten(&mut room, &forget);
-            if let Err(error) = room.foresee(&words).await {
-                tracing::debug!(%error, "what may have been said could not be read ahead");
+            match room.foresee(&words).await {
+                Ok(Foreseen::Whole) => {
+                    found.store(true, Ordering::Relaxed);
+                    whole();
+                }
+                Ok(Foreseen::Read | Foreseen::Nothing) => {}
+                Err(error) => tracing::debug!(%error, "what may have been said could not be read ahead"),
             }
         });
         if let Some(before) = self.warming.replace(reading) {
             before.abort();
         }
-        self.foreseen = Some(text);
+        self.foreseen = Some((text, is_whole));
     }
 
     /// The microphone is closed: from now on the recogniser is what is waited for.
