@@ -3,6 +3,7 @@
 pub mod hearing;
 pub mod early;
 pub mod standing;
+mod loudness;
 mod pace;
 mod stream;
 pub mod capture;

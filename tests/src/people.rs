@@ -317,7 +317,7 @@ print(json.dumps(scores))
 /// What our ear says of each chunk: speech when either of its frames is.
 fn ours(samples: &[f32]) -> Vec<bool> {
     let mut frames = Vec::new();
-    Ear::default().hear(samples, |sound| frames.push(sound >= Sound::Speech));
+    Ear::default().hear(samples, |frame| frames.push(frame.sound >= Sound::Speech));
     frames.chunks_exact(2).map(|pair| pair[0] || pair[1]).collect()
 }
 

@@ -18,7 +18,7 @@ use super::{
     capture::Block,
     endpoint::{End, Endpointer, Rules},
     resample::Resampler,
-    vad::{self, FRAME},
+    vad::{self, FRAME, PADDING},
 };
 
 /// How long an open microphone may deliver nothing.
@@ -242,6 +242,10 @@ impl Following {
                 let full = went_on && self.samples.len() >= self.most();
                 self.take.reins.full.store(full, Ordering::Release);
                 self.samples.truncate(self.most());
+                if self.end == Some(End::Said) {
+                    // What somebody else says meanwhile, farther away, is not theirs.
+                    self.samples.truncate(self.endpointer.spoken() * FRAME + PADDING);
+                }
                 Left::Sound(self.samples, self.endpointer.spoken(), self.endpointer.hits())
             }
         };

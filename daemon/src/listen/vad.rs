@@ -23,7 +23,7 @@ pub(super) const WINDOW: usize = 31;
 /// Loudness (root mean square) above which sound is turned down: loud hum and noise look like speech to the detector.
 const LOUD: f32 = 0.05;
 /// What is left around the speech, samples: 300 ms, so that soft first and last sounds stay.
-const PADDING: usize = 4800;
+pub(super) const PADDING: usize = 4800;
 
 /// The stretch of `samples` (mono, 16 kHz, -1 to 1) from the first to the last speech with some room around it, or
 /// nothing when nobody spoke for at least 250 ms.
@@ -52,6 +52,15 @@ pub enum Sound {
     Clear,
 }
 
+/// One frame: what it sounds like, and how loud it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// What it sounds like.
+    pub sound: Sound,
+    /// Its root mean square, 0 to 1.
+    pub level: f32,
+}
+
 /// What is left after a frame of how loud the loudest were, for an ear that listens all day: half of it after 10 s.
 const FADING: f32 = 0.998_891;
 
@@ -76,8 +85,8 @@ impl Ear {
         }
     }
 
-    /// Takes the next samples (mono, 16 kHz, -1 to 1) and says of each whole frame what it sounds like.
-    pub fn hear(&mut self, mut samples: &[f32], mut frame: impl FnMut(Sound)) {
+    /// Takes the next samples (mono, 16 kHz, -1 to 1) and tells of each whole frame.
+    pub fn hear(&mut self, mut samples: &[f32], mut frame: impl FnMut(Frame)) {
         while self.rest.len() + samples.len() >= FRAME {
             let (now, later) = samples.split_at(FRAME - self.rest.len());
             self.rest.extend_from_slice(now);
@@ -93,11 +102,12 @@ impl Ear {
             }
             let score = score(&mut self.detector, &self.rest, gain(self.loudest[LEAST - 1]));
             self.rest.clear();
-            frame(match score {
+            let sound = match score {
                 score if score >= CLEAR => Sound::Clear,
                 score if score >= SPEECH => Sound::Speech,
                 _ => Sound::Silence,
-            });
+            };
+            frame(Frame { sound, level });
         }
         self.rest.extend_from_slice(samples);
     }

@@ -114,6 +114,8 @@ pub(super) struct Open {
     closed: bool,
     /// Whether it stopped what Tiro said or did.
     pub(super) interrupted: bool,
+    /// The longest that they may speak.
+    longest: Duration,
     /// What Tiro had just said when it opened by itself.
     pub(super) own: Option<String>,
     /// Waits for what comes of it.
@@ -150,6 +152,8 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// on a plain X server, 600 in KDE and 500 in GNOME. Nobody taps twice so fast and means it.
 const BOUNCE: Duration = Duration::from_millis(750);
 
+/// Longest utterance of who presses no key: what goes on for longer is more likely a television as loud as they.
+const BY_ITSELF: Duration = Duration::from_secs(30);
 /// What a listening may take longer than all that it waits for.
 const SPARE: Duration = Duration::from_secs(15);
 
@@ -281,6 +285,9 @@ impl Daemon {
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         let running = self.running.as_ref().map(|running| running.number);
         let mut settings = self.parts.listen.clone();
+        if way != Way::Key {
+            settings.longest = settings.longest.min(BY_ITSELF);
+        }
         let begins = match way {
             Way::Key => self.begins_now(question.is_some()),
             Way::Woken(begins) | Way::After(begins) => begins,
@@ -355,6 +362,7 @@ impl Daemon {
             connection,
             question,
             interrupts: running.filter(|_| question.is_none()),
+            longest: settings.longest,
             stopped: false,
             closed: false,
             interrupted: hushed,
@@ -492,7 +500,7 @@ impl Daemon {
         if let Heard::Speech(_) = heard
             && open.listening.was_cut_off()
         {
-            self.mention(words::cut_off(self.parts.listen.longest.as_secs()), client);
+            self.mention(words::cut_off(open.longest.as_secs()), client);
         }
         match heard {
             Heard::Speech(speech) => {

@@ -111,7 +111,7 @@ impl Watch {
             let surplus = self.ring.len().saturating_sub(KEPT);
             self.ring.drain(..surplus);
             let mut sound = Sound::Silence;
-            self.ear.hear(&self.rest, |heard| sound = heard);
+            self.ear.hear(&self.rest, |frame| sound = frame.sound);
             self.rest.clear();
             if let Some(clip) = self.frame(sound) {
                 candidate(clip);

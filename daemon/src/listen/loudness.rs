@@ -1,0 +1,132 @@
+//! Whether what sounds like speech is as loud as whoever speaks here: a television, or others in the room, are farther away.
+//!
+//! Pure and bounded. Levels are mean powers over an eighth of a second, in dB below full scale.
+
+use std::collections::VecDeque;
+
+use super::vad::{Frame, Sound};
+
+/// Frames over which loudness is measured, an eighth of a second: a syllable.
+const SYLLABLE: usize = 8;
+/// What is softer by so many dB than the loud syllables of whoever speaks is somebody else. Of 60 commands beside a television
+/// that is 12 dB softer (`endpoint.rs` repeats it) 3 go on for three seconds and more; 11 with 18 dB here, and 23 when everybody
+/// counts. One of them is cut off, as with 12 dB here; in a quiet room nobody is.
+const FARTHER: usize = 15;
+/// The loud syllables are those that one in so many is louder than. The loudest of all may be a laugh, or a door.
+const LOUDER: u32 = 10;
+/// Softest level that is told apart, in dB below full scale.
+const SOFTEST: usize = 99;
+/// Before so many clear frames, a quarter of a second, nobody knows how loud they are.
+const KNOWN: u32 = 16;
+
+/// How loud whoever speaks is, from the first sound of an utterance to its last.
+#[derive(Debug)]
+pub(super) struct Loudness {
+    /// Powers of the last frames.
+    recent: VecDeque<f32>,
+    /// How many clear frames there were of each level, in dB below full scale.
+    levels: [u32; SOFTEST + 1],
+    clear: u32,
+}
+
+impl Default for Loudness {
+    fn default() -> Loudness {
+        Loudness {
+            recent: VecDeque::with_capacity(SYLLABLE),
+            levels: [0; SOFTEST + 1],
+            clear: 0,
+        }
+    }
+}
+
+impl Loudness {
+    /// The next frame. Whether it is loud enough to be of whoever speaks.
+    pub(super) fn hear(&mut self, frame: Frame) -> bool {
+        if self.recent.len() == SYLLABLE {
+            self.recent.pop_front();
+        }
+        let power = frame.level * frame.level;
+        self.recent.push_back(power);
+        // Each frame by itself: a door is no speech, but whoever speaks after it is.
+        if frame.sound >= Sound::Clear {
+            self.levels[decibels(power)] += 1;
+            self.clear += 1;
+        }
+        let syllable = self.recent.iter().sum::<f32>() / self.recent.len() as f32;
+        self.clear < KNOWN || decibels(syllable) <= self.loud() + FARTHER
+    }
+
+    /// How loud whoever speaks is.
+    fn loud(&self) -> usize {
+        let mut louder = self.clear / LOUDER;
+        let at = self.levels.iter().position(|count| {
+            let here = *count > louder;
+            louder = louder.saturating_sub(*count);
+            here
+        });
+        at.unwrap_or(SOFTEST)
+    }
+}
+
+/// How far below full scale. What is no number and what is louder than full scale are as loud as can be, what is silent as
+/// soft.
+fn decibels(power: f32) -> usize {
+    (-10.0 * power.log10()).clamp(0.0, SOFTEST as f32) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use Sound::{Clear, Silence};
+
+    /// Of these stretches (what they sound like, dB below full scale, frames), the frames that are of whoever speaks.
+    fn near(stretches: &[(Sound, f32, usize)]) -> Vec<bool> {
+        let mut loudness = Loudness::default();
+        let frames = stretches
+            .iter()
+            .flat_map(|(sound, level, frames)| std::iter::repeat_n((*sound, *level), *frames));
+        frames
+            .map(|(sound, level)| {
+                loudness.hear(Frame {
+                    sound,
+                    level: 10f32.powf(-level / 20.0),
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn who_is_much_softer_is_somebody_else() {
+        let heard = near(&[(Clear, 20.0, 60), (Clear, 38.0, 60)]);
+        assert!(heard[..60].iter().all(|near| *near));
+        // A syllable is still in the mean.
+        assert!(heard[60 + SYLLABLE..].iter().all(|near| !near));
+        let softer = near(&[(Clear, 20.0, 60), (Clear, 32.0, 60)]);
+        assert!(softer.iter().all(|near| *near), "they only speak more softly");
+    }
+
+    #[test]
+    fn a_bang_does_not_make_the_person_somebody_else() {
+        let heard = near(&[(Clear, 30.0, 60), (Silence, 2.0, 10), (Clear, 30.0, 60)]);
+        assert!(heard.iter().all(|near| *near));
+    }
+
+    #[test]
+    fn who_comes_after_a_television_is_who_speaks() {
+        let heard = near(&[(Clear, 45.0, 300), (Clear, 25.0, 60), (Clear, 45.0, 60)]);
+        assert!(heard[..360].iter().all(|near| *near));
+        assert!(heard[360 + SYLLABLE..].iter().all(|near| !near));
+    }
+
+    #[test]
+    fn any_level_is_fine() {
+        for level in [0.0, -0.0, f32::NAN, f32::INFINITY, f32::MIN_POSITIVE, 2.0, -1.0] {
+            let mut loudness = Loudness::default();
+            for _ in 0..100 {
+                loudness.hear(Frame { sound: Clear, level });
+            }
+            assert!(loudness.loud() <= SOFTEST);
+        }
+    }
+}
