@@ -7,6 +7,7 @@ mod loudness;
 mod pace;
 mod stream;
 pub mod capture;
+pub mod pipe;
 #[cfg(target_os = "linux")]
 mod cookie;
 pub mod endpoint;

@@ -6,13 +6,16 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, sync_channel},
+        mpsc::RecvTimeoutError,
     },
     thread,
     time::{Duration, Instant},
 };
 
-use daemon::listen::capture::{Block, find};
+use daemon::listen::{
+    capture::{Block, find},
+    pipe::{Reader, pipe},
+};
 
 use crate::{microphone::alone_in, pulse::Pulse};
 
@@ -52,7 +55,7 @@ fn write(path: &Path, rate: u32, channels: u16, samples: &[i16]) {
 }
 
 /// All that comes until `enough` says so, with the lengths of its pieces and the time between the first and the last.
-fn heard(blocks: &Receiver<Block>, enough: impl Fn(&[f32]) -> bool) -> (Vec<f32>, Vec<usize>, Duration) {
+fn heard(blocks: &mut Reader, enough: impl Fn(&[f32]) -> bool) -> (Vec<f32>, Vec<usize>, Duration) {
     let (mut all, mut pieces) = (Vec::new(), Vec::new());
     let began = Instant::now();
     let mut first = None;
@@ -101,14 +104,14 @@ fn no_sample_is_lost_on_the_way() {
                 let busy = Arc::clone(&busy);
                 thread::spawn(move || while busy.load(Ordering::Relaxed) {});
             }
-            let (send, blocks) = sync_channel(512);
             let microphone = find("").unwrap();
             assert_eq!(
                 microphone.to_string(),
                 "Desk-Microphone through pulseaudio, 48000 Hz, mono"
             );
             let began = Instant::now();
-            let open = microphone.open(send).unwrap();
+            let (writer, mut blocks) = pipe(512, microphone.rate());
+            let open = microphone.open(writer).unwrap();
             let opened = began.elapsed();
             let player = {
                 let mut command = pulse.command("paplay");
@@ -118,11 +121,12 @@ fn no_sample_is_lost_on_the_way() {
             if load.starts_with("nobody") {
                 thread::sleep(Duration::from_secs(2));
             }
-            let (all, mut pieces, took) = heard(&blocks, over);
+            let (all, mut pieces, took) = heard(&mut blocks, over);
             player.join().unwrap();
             busy.store(false, Ordering::Relaxed);
             drop(open);
             pulse.until_recorders(0);
+            assert_eq!(blocks.missed(), 0, "{load}");
 
             let start = all.iter().position(|s| *s != 0.0).unwrap();
             let end = all.len() - AFTER;
@@ -166,8 +170,8 @@ fn a_microphone_has_its_own_rate_and_channels() {
             says.ends_with(" through pulseaudio, 44100 Hz, 2 channels"),
             "{says}"
         );
-        let (send, blocks) = sync_channel(512);
-        let open = microphone.open(send).unwrap();
+        let (writer, mut blocks) = pipe(512, microphone.rate());
+        let open = microphone.open(writer).unwrap();
         let left = noise(44_100);
         let right = left.iter().map(|s| s / 2);
         let both: Vec<i16> = left
@@ -186,7 +190,7 @@ fn a_microphone_has_its_own_rate_and_channels() {
                 .unwrap()
                 .success()
         );
-        let (all, ..) = heard(&blocks, over);
+        let (all, ..) = heard(&mut blocks, over);
         let start = all.iter().position(|s| *s != 0.0).unwrap();
         let mean = left
             .iter()

@@ -12,7 +12,6 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::SyncSender,
     },
     time::Duration,
 };
@@ -22,6 +21,8 @@ use cpal::{
     Data, Device, ErrorKind, FromSample, Host, HostId, SampleFormat, SizedSample, StreamConfig,
     traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _},
 };
+
+use super::pipe::Writer;
 
 /// How long a sound server may take to answer, and a stream to come about.
 const BUILDING: Duration = Duration::from_secs(3);
@@ -135,28 +136,28 @@ impl Microphone {
     ///
     /// # Errors
     /// What the system says against it.
-    pub fn open(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
-        self.open_for(blocks, false)
+    pub fn open(&self, writer: Writer) -> anyhow::Result<Stream> {
+        self.open_for(writer, false)
     }
 
     /// Opens it to stay open. Where it was found because the desktop chose it, it is lost when that chooses another one.
     ///
     /// # Errors
     /// As `open`.
-    pub fn open_to_stay(&self, blocks: SyncSender<Block>) -> anyhow::Result<Stream> {
-        self.open_for(blocks, true)
+    pub fn open_to_stay(&self, writer: Writer) -> anyhow::Result<Stream> {
+        self.open_for(writer, true)
     }
 
-    fn open_for(&self, blocks: SyncSender<Block>, long: bool) -> anyhow::Result<Stream> {
+    fn open_for(&self, writer: Writer, long: bool) -> anyhow::Result<Stream> {
         let changed = Arc::<AtomicBool>::default();
         let open: anyhow::Result<Box<dyn Any>> = match &self.device {
             #[cfg(target_os = "linux")]
             Closed::Source(source) => {
                 let changed = long.then(|| Arc::clone(&changed));
-                source.open(blocks, changed).map(|stream| Box::new(stream) as _)
+                source.open(writer, changed).map(|stream| Box::new(stream) as _)
             }
             Closed::Device(device, config, format) => {
-                open(device, config, *format, blocks).map(|stream| Box::new(stream) as _)
+                open(device, config, *format, writer).map(|stream| Box::new(stream) as _)
             }
         };
         let open = open.with_context(|| format!("The microphone {} cannot be opened", self.name))?;
@@ -168,25 +169,20 @@ fn open(
     device: &Device,
     config: &StreamConfig,
     format: SampleFormat,
-    blocks: SyncSender<Block>,
+    mut writer: Writer,
 ) -> anyhow::Result<cpal::Stream> {
     let channels = usize::from(config.channels.max(1));
-    let lost = blocks.clone();
+    let teller = writer.teller();
     let stream = device.build_input_stream_raw(
         *config,
         format,
-        move |data, _| {
-            if blocks.try_send(Block::Sound(mono(data, channels))).is_err() {
-                tracing::debug!("sound was lost");
-            }
-        },
+        move |data, _| write(data, channels, &mut writer),
         move |error| match error.kind() {
             // It goes on.
             ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied | ErrorKind::Xrun => {
                 tracing::debug!(%error, "the microphone");
             }
-            // When there is no room for this either, the silence that follows tells.
-            _ => drop(lost.try_send(Block::Lost(error.to_string()))),
+            _ => teller.lost(error.to_string()),
         },
         Some(BUILDING),
     )?;
@@ -334,28 +330,28 @@ fn ways() -> (Vec<Way>, Option<anyhow::Error>) {
     }
 }
 
-/// The mean of the channels, -1 to 1.
-fn mono(data: &Data, channels: usize) -> Vec<f32> {
-    fn mean<T: SizedSample>(data: &Data, channels: usize) -> Vec<f32>
+/// Writes the mean of the channels, -1 to 1.
+fn write(data: &Data, channels: usize, writer: &mut Writer) {
+    fn mean<T: SizedSample>(data: &Data, channels: usize, writer: &mut Writer)
     where
         f32: FromSample<T>,
     {
         let frames = data.as_slice::<T>().unwrap_or_default().chunks_exact(channels);
         let mean = |frame: &[T]| frame.iter().map(|s| sound(s.to_sample())).sum::<f32>() / channels as f32;
-        frames.map(mean).collect()
+        writer.write(frames.map(mean));
     }
     match data.sample_format() {
-        SampleFormat::F32 => mean::<f32>(data, channels),
-        SampleFormat::F64 => mean::<f64>(data, channels),
-        SampleFormat::I8 => mean::<i8>(data, channels),
-        SampleFormat::I16 => mean::<i16>(data, channels),
-        SampleFormat::I24 => mean::<cpal::I24>(data, channels),
-        SampleFormat::I32 => mean::<i32>(data, channels),
-        SampleFormat::U8 => mean::<u8>(data, channels),
-        SampleFormat::U16 => mean::<u16>(data, channels),
-        SampleFormat::U32 => mean::<u32>(data, channels),
+        SampleFormat::F32 => mean::<f32>(data, channels, writer),
+        SampleFormat::F64 => mean::<f64>(data, channels, writer),
+        SampleFormat::I8 => mean::<i8>(data, channels, writer),
+        SampleFormat::I16 => mean::<i16>(data, channels, writer),
+        SampleFormat::I24 => mean::<cpal::I24>(data, channels, writer),
+        SampleFormat::I32 => mean::<i32>(data, channels, writer),
+        SampleFormat::U8 => mean::<u8>(data, channels, writer),
+        SampleFormat::U16 => mean::<u16>(data, channels, writer),
+        SampleFormat::U32 => mean::<u32>(data, channels, writer),
         // Nothing then, and the watchdog says so.
-        _ => Vec::new(),
+        _ => {}
     }
 }
 

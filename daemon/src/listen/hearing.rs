@@ -5,7 +5,6 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
-        mpsc::sync_channel,
     },
     thread,
     time::{Duration, Instant},
@@ -18,6 +17,7 @@ use super::{
     capture::find,
     endpoint::{Rules, Style},
     pace,
+    pipe::pipe,
     stream::{Begins, Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
@@ -99,7 +99,8 @@ pub struct Listening {
 
 /// How long the microphone may take to open.
 pub(super) const OPENING: Duration = Duration::from_secs(5);
-/// Blocks that may wait while this thread has no processor; on a quiet machine there is never more than one.
+/// Blocks that may wait while this thread has no processor, 16 s at the most (`pipe`); on a quiet machine there is never
+/// more than one.
 pub(super) const BLOCKS: usize = 512;
 /// Threads that servers may hold on to; more would only hang, too.
 const MAX_HELD: usize = 4;
@@ -233,10 +234,12 @@ pub async fn is_muted(device: &str) -> bool {
 /// The whole of one listening. What it leaves is told before the microphone is closed, which may take for ever, and is
 /// looked through elsewhere, so that the microphone is closed at once.
 fn listen(device: &str, take: Take, begins: Begins, opened: oneshot::Sender<()>) {
-    let (send, blocks) = sync_channel(BLOCKS);
     let began = Instant::now();
-    let microphone = find(device).and_then(|m| Ok((m.open(send)?, m)));
-    let (stream, microphone) = match microphone {
+    let microphone = find(device).and_then(|m| {
+        let (writer, reader) = pipe(BLOCKS, m.rate());
+        Ok((m.open(writer)?, m, reader))
+    });
+    let (stream, microphone, mut blocks) = match microphone {
         Ok(open) => open,
         Err(error) => {
             tracing::warn!("no microphone");
@@ -247,7 +250,7 @@ fn listen(device: &str, take: Take, begins: Begins, opened: oneshot::Sender<()>)
     };
     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone is open");
     let _ = opened.send(());
-    follow(&blocks, microphone.rate(), (take, begins));
+    follow(&mut blocks, microphone.rate(), (take, begins));
     drop(stream);
     tracing::debug!("the microphone is closed");
 }
@@ -312,15 +315,19 @@ mod tests {
 
     /// What is left, and whether the person was cut off.
     fn left_from(rules: Rules, wish: Wish, blocks: Vec<Block>, open: bool, begins: Begins) -> (Left, bool) {
-        let (send, receive) = sync_channel(BLOCKS);
+        let (mut writer, mut reader) = pipe(BLOCKS, SAMPLE_RATE);
         for block in blocks {
-            send.try_send(block).unwrap();
+            match block {
+                Block::Sound(sound) => writer.write(sound.into_iter()),
+                Block::Lost(why) => writer.teller().lost(why),
+            }
         }
-        let _still_open = open.then_some(send);
+        assert_eq!(reader.missed(), 0);
+        let _still_open = open.then_some(writer);
         let (listening, mut take, mut hearing) = wanted(&Settings::default(), rules.style);
         take.rules = rules;
         listening.reins.set(wish);
-        follow(&receive, SAMPLE_RATE, (take, begins));
+        follow(&mut reader, SAMPLE_RATE, (take, begins));
         (hearing.left.try_recv().unwrap(), listening.was_cut_off())
     }
 

@@ -2,7 +2,7 @@
 //! knows that it is wanted.
 
 use std::{
-    sync::mpsc::{Sender, channel, sync_channel},
+    sync::mpsc::{Sender, channel},
     thread,
     time::Instant,
 };
@@ -13,6 +13,7 @@ use super::{
     capture::find,
     endpoint::Style,
     hearing::{BLOCKS, Hearing, Held, Listening, NO_ANSWER, OPENING, Settings, sentence, wanted},
+    pipe::pipe,
     stream::{LOST, Order, keep_listening},
 };
 
@@ -51,16 +52,18 @@ impl Standing {
                 .name("microphone".to_owned())
                 .spawn(move || {
                     let _held = held;
-                    let (send, blocks) = sync_channel(BLOCKS);
                     let began = Instant::now();
-                    let microphone = find(&device).and_then(|m| Ok((m.open_to_stay(send)?, m)));
-                    let (stream, microphone) = match microphone {
+                    let microphone = find(&device).and_then(|m| {
+                        let (writer, reader) = pipe(BLOCKS, m.rate());
+                        Ok((m.open_to_stay(writer)?, m, reader))
+                    });
+                    let (stream, microphone, mut blocks) = match microphone {
                         Ok(open) => open,
                         Err(error) => return drop(tell.send(Ended::Failed(sentence(&error)))),
                     };
                     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone stays open");
                     let _ = open.send(());
-                    let why = keep_listening(&blocks, microphone.rate(), &ordered, spy);
+                    let why = keep_listening(&mut blocks, microphone.rate(), &ordered, spy);
                     // Whoever ordered something that was not begun hears so now, and not when the stream lets go.
                     drop(ordered);
                     let _ = tell.send(match why {

@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use super::{
     capture::Block,
     endpoint::{End, Endpointer, Rules},
+    pipe::Reader,
     resample::Resampler,
     vad::{self, FRAME, PADDING},
 };
@@ -255,7 +256,7 @@ impl Following {
 
 /// The sound of an open microphone, at 16 kHz.
 struct Sounds<'a> {
-    blocks: &'a Receiver<Block>,
+    blocks: &'a mut Reader,
     resampler: Resampler,
     /// When sound last came.
     last: Instant,
@@ -264,7 +265,7 @@ struct Sounds<'a> {
 }
 
 impl<'a> Sounds<'a> {
-    fn new(blocks: &'a Receiver<Block>, rate: u32) -> Result<Sounds<'a>, &'static str> {
+    fn new(blocks: &'a mut Reader, rate: u32) -> Result<Sounds<'a>, &'static str> {
         Ok(Sounds {
             blocks,
             resampler: Resampler::new(rate).map_err(|error| broken(&error))?,
@@ -306,7 +307,7 @@ fn broken(error: &anyhow::Error) -> &'static str {
 }
 
 /// Listens to an open microphone until the utterance is over; what it leaves is told.
-pub(super) fn follow(blocks: &Receiver<Block>, rate: u32, (take, begins): Order) {
+pub(super) fn follow(blocks: &mut Reader, rate: u32, (take, begins): Order) {
     let mut following = Following::new(take, begins);
     let mut sounds = match Sounds::new(blocks, rate) {
         Ok(sounds) => sounds,
@@ -354,7 +355,7 @@ const PRE_ROLL: usize = SAMPLE_RATE as usize / 2;
 /// Listens to an open microphone for as long as somebody can send orders: all sound goes to `spy`, and the utterances that
 /// are ordered are followed, one at a time. Why it ended, when that was not wanted.
 pub(super) fn keep_listening(
-    blocks: &Receiver<Block>,
+    blocks: &mut Reader,
     rate: u32,
     orders: &Receiver<Order>,
     mut spy: impl FnMut(&[f32]),

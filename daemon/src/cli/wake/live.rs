@@ -1,7 +1,7 @@
 //! What is said into the microphone, for as long as the person wants to try.
 
 use std::{
-    sync::mpsc::{RecvTimeoutError, sync_channel},
+    sync::mpsc::RecvTimeoutError,
     thread,
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use crate::{
     cli::{app::App, say},
     listen::{
         capture::{Block, find},
+        pipe::pipe,
         resample::Resampler,
         wake::Watch,
     },
@@ -72,10 +73,12 @@ async fn open(device: String) -> anyhow::Result<mpsc::Receiver<anyhow::Result<Ve
     thread::Builder::new()
         .name("microphone".to_owned())
         .spawn(move || {
-            let (send, blocks) = sync_channel(BLOCKS);
-            let opened = find(&device).and_then(|m| Ok((m.open(send)?, m.rate(), Resampler::new(m.rate())?)));
-            let (stream, mut resampler) = match opened {
-                Ok((stream, _, resampler)) => (stream, resampler),
+            let opened = find(&device).and_then(|m| {
+                let (writer, reader) = pipe(BLOCKS, m.rate());
+                Ok((m.open(writer)?, reader, Resampler::new(m.rate())?))
+            });
+            let (stream, mut blocks, mut resampler) = match opened {
+                Ok(opened) => opened,
                 Err(error) => {
                     let _ = tell.send(Err(error));
                     return;

@@ -14,7 +14,7 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, channel},
+        mpsc::{Receiver, RecvTimeoutError, channel},
     },
     thread,
     time::Duration,
@@ -30,7 +30,8 @@ use pulseaudio::{
 };
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use super::{BUILDING, Block, sound};
+use super::{BUILDING, sound};
+use crate::listen::pipe::{Teller, Writer};
 
 /// How much sound the server sends at a time. The resampler works on 32 ms (`resample::block_of`), so less would come no
 /// sooner to anybody and cost more.
@@ -160,17 +161,15 @@ impl Source {
     /// there.
     pub(super) fn open(
         &self,
-        blocks: SyncSender<Block>,
+        mut writer: Writer,
         changed: Option<Arc<AtomicBool>>,
     ) -> anyhow::Result<Stream> {
         let pieces = Arc::new(AtomicUsize::new(0));
         let channels = usize::from(self.channels().max(1));
-        let (came, lost) = (Arc::clone(&pieces), blocks.clone());
+        let (came, teller) = (Arc::clone(&pieces), writer.teller());
         let hear = move |bytes: &[u8]| {
             came.fetch_add(1, Ordering::Relaxed);
-            if blocks.try_send(Block::Sound(mono(bytes, channels))).is_err() {
-                tracing::debug!("sound was lost");
-            }
+            write(bytes, channels, &mut writer);
         };
         let begun = wait(self.client.create_record_stream(self.wanted(), hear))
             .and_then(|stream| wait(stream.started()).map(|()| stream));
@@ -187,7 +186,7 @@ impl Source {
         });
         thread::Builder::new()
             .name("microphone-care".to_owned())
-            .spawn(move || look_after(&stream, &pieces, &lost, &closed, choice.as_ref()))?;
+            .spawn(move || look_after(&stream, &pieces, &teller, &closed, choice.as_ref()))?;
         Ok(Stream { _open: open })
     }
 
@@ -229,7 +228,7 @@ impl Source {
 fn look_after(
     stream: &RecordStream,
     pieces: &AtomicUsize,
-    lost: &SyncSender<Block>,
+    teller: &Teller,
     closed: &Receiver<()>,
     choice: Option<&Choice>,
 ) {
@@ -237,7 +236,7 @@ fn look_after(
     while let Err(RecvTimeoutError::Timeout) = closed.recv_timeout(LOOK) {
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(CHOICE) && choice.is_some_and(Choice::is_another) {
-            let _ = lost.try_send(Block::Lost("the desktop chose another one".to_owned()));
+            teller.lost("the desktop chose another one".to_owned());
             return;
         }
         let now = pieces.load(Ordering::Relaxed);
@@ -252,8 +251,7 @@ fn look_after(
                 // Where there is another one, nobody has to be told that they lost this one.
                 let another = choice.is_some_and(Choice::is_another);
                 tracing::debug!(another, "the source is gone");
-                // When there is no room for this either, the silence that follows tells.
-                let _ = lost.try_send(Block::Lost(error.to_string()));
+                teller.lost(error.to_string());
                 return;
             }
         }
@@ -316,15 +314,14 @@ fn text(name: &CStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The mean of the channels, -1 to 1. A server cuts no frame in two.
-fn mono(bytes: &[u8], channels: usize) -> Vec<f32> {
+/// Writes the mean of the channels, -1 to 1. A server cuts no frame in two.
+fn write(bytes: &[u8], channels: usize, writer: &mut Writer) {
     let sample = |bytes: &[u8]| {
         bytes
             .try_into()
             .map_or(0.0, |bytes| sound(f32::from_le_bytes(bytes)))
     };
     let frames = bytes.chunks_exact(channels * size_of::<f32>());
-    frames
-        .map(|frame| frame.chunks_exact(size_of::<f32>()).map(sample).sum::<f32>() / channels as f32)
-        .collect()
+    let mean = |frame: &[u8]| frame.chunks_exact(size_of::<f32>()).map(sample).sum::<f32>() / channels as f32;
+    writer.write(frames.map(mean));
 }
