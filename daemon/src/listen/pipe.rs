@@ -20,12 +20,14 @@ use super::capture::Block;
 
 /// There is room for blocks of this length on average: PulseAudio and PipeWire are asked for pieces of it (`capture::pulse`).
 const AVERAGE: Duration = Duration::from_millis(32);
+/// Samples a second: what PulseAudio allows at the most (`PA_RATE_MAX`). Whatever claims to be faster gets no more memory.
+const FASTEST: u32 = 768_000;
 
 /// A pipe for so many blocks at so many samples a second, which together may be `blocks` times 32 ms long: 512 blocks are
-/// 16.4 s, and less where they are shorter. At 48 kHz that takes 3 MB. The reader stays on the thread that asks.
+/// 16.4 s, and less where they are shorter. At 48 kHz that takes 3 MB, and 1.6 ms once. The reader stays on the thread that asks.
 pub fn pipe(blocks: usize, rate: u32) -> (Writer, Reader) {
-    let room = u128::from(rate) * AVERAGE.as_millis() * blocks as u128 / 1000;
-    let (mut samples, heard) = RingBuffer::new(usize::try_from(room).unwrap_or(usize::MAX / 8));
+    let room = rate.min(FASTEST) as usize * AVERAGE.as_millis() as usize * blocks / 1000;
+    let (mut samples, heard) = RingBuffer::new(room);
     let (lengths, pieces) = RingBuffer::new(blocks);
     // All of it is written to once without being handed over. Otherwise the system would only find the memory when the
     // callback comes to each part for the first time, and that would have to wait.
@@ -262,6 +264,15 @@ mod tests {
         writer.write(count(0, 2048));
         assert_eq!(sound(reader.recv_timeout(SOON)).len(), 2048);
         assert_eq!(reader.told, reader.missed());
+    }
+
+    #[test]
+    fn a_rate_that_cannot_be_takes_no_more_memory() {
+        let room = |rate| pipe(512, rate).0.samples.slots();
+        assert_eq!((room(48_000), room(u32::MAX)), (786_432, room(FASTEST)));
+        let (mut writer, reader) = pipe(512, 0);
+        writer.write(count(0, 10));
+        assert_eq!(reader.missed(), 10);
     }
 
     #[test]
