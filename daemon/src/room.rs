@@ -629,12 +629,7 @@ pub enum Foreseen {
     Nothing,
 }
 
-/// However little was said, its recognition may take so long ...
-const RECOGNISING: Duration = Duration::from_secs(10);
-/// ... and so many times as long as it: on two busy cores it takes half of it, so who needs more hangs.
-const TIMES: f32 = 3.0;
-
-/// Recognises speech, within its time: that of the limits at most, and less where little was said.
+/// Recognises speech, within its time: that of the limits at most, and less where little was said and the recogniser is here.
 ///
 /// # Errors
 /// What keeps the recogniser from it.
@@ -649,10 +644,8 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
         names: limits.names.all().to_vec(),
         audio_ctx: None,
     };
-    let sound = voiced.len() as f32 / models::stt::SAMPLE_RATE as f32;
-    let time = RECOGNISING + Duration::from_secs_f32(TIMES * sound);
+    let time = stt.patience(voiced.len()).min(limits.transcribe);
     bounded(limits.transcribe, stt.load()).await?;
-    let time = time.min(limits.transcribe);
     bounded(time, stt.transcribe(request, &mut |_| {})).await
 }
 

@@ -7,6 +7,7 @@ pub use server::{Act, Heard, STREAM, ScriptedServer};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::{
     EngineError,
     llm::{End, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared, Usage},
-    stt::{OnSegment, Segment, Stt, SttInfo, Transcribe, Transcript},
+    stt::{OnSegment, Segment, Stt, SttInfo, Transcribe, Transcript, patience},
 };
 
 /// What a scripted engine does with one request.
@@ -320,6 +321,10 @@ impl Stt for ScriptedStt {
             binding: "0".into(),
             ..SttInfo::default()
         })
+    }
+
+    fn patience(&self, samples: usize) -> Duration {
+        patience(samples)
     }
 
     async fn transcribe(

@@ -1,5 +1,7 @@
 //! The recogniser as the daemon sees it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +9,16 @@ use crate::{EngineError, llm::EngineStats};
 
 /// Samples per second that recognisers take.
 pub const SAMPLE_RATE: u32 = 16_000;
+
+/// However little was said, its recognition may take so long ...
+const RECOGNISING: Duration = Duration::from_secs(10);
+/// ... and so many times as long as it: on two busy cores base takes half of it.
+const TIMES: f32 = 3.0;
+
+/// How long base may take for so many samples; who needs longer hangs.
+pub fn patience(samples: usize) -> Duration {
+    RECOGNISING + Duration::from_secs_f32(TIMES * samples as f32 / SAMPLE_RATE as f32)
+}
 
 /// What to recognise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +93,12 @@ pub trait Stt: Send + Sync {
     /// the recogniser only without it.
     async fn load(&self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// How long so many samples may take once the model is loaded: who needs longer hangs. A recogniser that is somewhere else has
+    /// all the time that somebody gives it.
+    fn patience(&self, _samples: usize) -> Duration {
+        Duration::MAX
     }
 
     /// Recognises; `on_segment` gets segments as they come.

@@ -80,9 +80,9 @@ impl App {
             return Ok(Arc::new(far::server(&self.config)?));
         }
         let llm = &self.config.llm;
+        let usual = LlmConfig::new(self.weights(&llm.model)?);
         let config = LlmConfig {
             engines_dir: self.config.engines.dir.path(),
-            model: self.weights(&llm.model)?,
             context: llm.context,
             threads: some(llm.threads),
             gpu_layers: u32::try_from(llm.gpu_layers).ok(),
@@ -91,7 +91,8 @@ impl App {
                 Kv::Q8 => KvType::Q8_0,
             },
             snapshots: Some(self.paths.snapshots.clone()),
-            limits: limits(EngineLimits::default(), llm.idle_unload, llm.timeout),
+            limits: limits(usual.limits, llm.idle_unload, llm.timeout),
+            ..usual
         };
         Ok(Arc::new(LlmEngine::new(config)))
     }

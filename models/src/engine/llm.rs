@@ -1,6 +1,11 @@
 //! The language model in its own process.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 
@@ -8,7 +13,7 @@ use super::{
     Limits,
     process::Connection,
     snapshot::{Parameters, Snapshots},
-    supervisor::Supervisor,
+    supervisor::{Supervisor, heavier},
 };
 use crate::{
     EngineError,
@@ -40,18 +45,27 @@ pub struct LlmConfig {
 impl LlmConfig {
     /// A model with the defaults: a window of 32,768 tokens and no snapshots.
     pub fn new(model: impl Into<PathBuf>) -> LlmConfig {
+        let model = model.into();
         LlmConfig {
             engines_dir: None,
-            model: model.into(),
             context: 32_768,
             threads: None,
             gpu_layers: None,
             kv: KvType::F16,
             snapshots: None,
-            limits: Limits::default(),
+            limits: Limits {
+                give_up: heavier(&model, USUAL, GIVE_UP),
+                ..Limits::default()
+            },
+            model,
         }
     }
 }
+
+/// It looks up only between two chunks of its prompt: one of 256 tokens takes 1.5B two and a half seconds on two cores.
+const GIVE_UP: Duration = Duration::from_secs(60);
+/// Weights that this is for, 7B with 4 bits, in bytes: who has larger ones has as many times as long.
+const USUAL: u64 = 4 << 30;
 
 /// The language model in its own process; see [`Llm`]. Nothing is started before the first use.
 pub struct LlmEngine {

@@ -140,22 +140,25 @@ impl<D: Dialect> Connection<D> {
 
     /// Sends a request. Dropping the call cancels it.
     pub(super) fn call(self: &Arc<Self>, request: D::Request) -> Result<Call<D>, EngineError> {
+        let (sender, events) = mpsc::unbounded_channel();
+        // Under one lock, because the engine works on what it was asked in the order in which that was sent, and whoever looks
+        // which it works on goes by the numbers.
+        let mut asked = lock(&self.shared.asked);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = protocol::encode(&ToEngine::Request { id, request })?;
-        let (sender, events) = mpsc::unbounded_channel();
-        lock(&self.shared.asked).insert(id, Some(sender));
+        // A closed channel is seen by `next`, which knows how the engine ended.
+        drop(self.frames.send(frame));
         // An engine that has ended closes whoever waits then; this call may have come too late for that.
-        if self.ended().is_some() {
-            lock(&self.shared.asked).remove(&id);
+        if self.ended().is_none() {
+            asked.insert(id, Some(sender));
         }
+        drop(asked);
         let call = Call {
             id,
             events,
             connection: Arc::clone(self),
             done: false,
         };
-        // A closed channel is seen by `next`, which knows how the engine ended.
-        drop(self.frames.send(frame));
         Ok(call)
     }
 

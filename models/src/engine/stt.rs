@@ -4,16 +4,22 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{Limits, process::Connection, supervisor::Supervisor};
+use super::{
+    Limits,
+    process::Connection,
+    supervisor::{Supervisor, heavier},
+};
 use crate::{
     EngineError,
     llm::EngineStats,
     protocol::{MAX_FRAME, SttAnswer, SttDialect, SttLoad, SttRequest},
-    stt::{OnSegment, SAMPLE_RATE, Stt, SttInfo, Transcribe, Transcript},
+    stt::{OnSegment, SAMPLE_RATE, Stt, SttInfo, Transcribe, Transcript, patience},
 };
 
-/// Whisper looks up at every node of its graph.
-const GIVE_UP: Duration = Duration::from_secs(10);
+/// An encoder that has begun cannot be stopped, and the whole window takes base 1.5 s on two cores.
+const GIVE_UP: Duration = Duration::from_secs(20);
+/// The weights that these times are for, base with 8 bits, in bytes: who has larger ones has as many times as long.
+const USUAL: u64 = 82 << 20;
 
 /// How to run a recogniser.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +39,16 @@ pub struct SttConfig {
 impl SttConfig {
     /// A model with the defaults.
     pub fn new(model: impl Into<PathBuf>) -> SttConfig {
+        let model = model.into();
         SttConfig {
             engines_dir: None,
-            model: model.into(),
             threads: None,
             gpu: true,
             limits: Limits {
-                give_up: GIVE_UP,
+                give_up: heavier(&model, USUAL, GIVE_UP),
                 ..Limits::default()
             },
+            model,
         }
     }
 }
@@ -94,6 +101,10 @@ impl Stt for SttEngine {
 
     async fn load(&self) -> Result<(), EngineError> {
         self.ready().await.map(|_| ())
+    }
+
+    fn patience(&self, samples: usize) -> Duration {
+        heavier(&self.config.model, USUAL, patience(samples))
     }
 
     async fn transcribe(

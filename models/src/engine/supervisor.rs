@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, Weak},
     time::{Duration, Instant},
 };
@@ -30,6 +30,14 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+/// This time, as many times as the weights in this file are larger than those that it was chosen for, in bytes: the work is as
+/// many times as much. A file that cannot be looked at is as the usual ones.
+pub(super) fn heavier(file: &Path, usual: u64, time: Duration) -> Duration {
+    let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
+    let times = bytes as f64 / usual as f64;
+    Duration::try_from_secs_f64(time.as_secs_f64() * times.max(1.0)).unwrap_or(Duration::MAX)
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -37,7 +45,6 @@ impl Default for Limits {
             load: Duration::from_secs(120),
             request: Duration::from_secs(600),
             hang: Duration::from_secs(10),
-            // A language model looks up only between two chunks of its prompt, which a large one evaluates for many seconds.
             give_up: Duration::from_secs(60),
             idle: Duration::from_secs(900),
         }

@@ -99,7 +99,7 @@ async fn an_engine_that_does_not_give_up_what_nobody_wants_is_killed_and_comes_b
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_one_that_nobody_wants() {
     let folder = tempfile::tempdir().unwrap();
-    let request = Duration::from_secs(1);
+    let request = Duration::from_secs(3);
     let engine = double(folder.path(), request);
     assert_eq!(hears(&engine, "hangs").await, Err(EngineError::TimedOut(request)));
     let error = hears(&engine, "en").await.unwrap_err();
