@@ -24,6 +24,13 @@ const RATE: usize = SAMPLE_RATE as usize;
 /// Phrases that are listened for beside those that somebody says.
 const OTHERS: [&str; 4] = ["hey tiro", "alexa", "hey jarvis", "friday"];
 
+/// All of them are expected whenever somebody speaks, so that each may be invented.
+fn names() -> Vec<String> {
+    let all = ["computer", "jarvis"].iter().chain(&OTHERS);
+    let phrases = all.map(|phrase| phrase.parse().unwrap()).collect();
+    Phrases::new(phrases, 0.5).names()
+}
+
 /// The recordings, or a loud line.
 pub fn speech() -> Option<PathBuf> {
     let data = std::env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
@@ -140,7 +147,8 @@ impl Tape {
             heard.watching += began.elapsed();
             for clip in clips {
                 let before = processor(stt);
-                let text = words_of(stt, &clip, Some("en"), PATIENCE * 6).await.unwrap();
+                let text = words_of(stt, &clip, Some("en"), names(), PATIENCE * 6).await;
+                let text = text.unwrap();
                 heard.looking += processor(stt).saturating_sub(before);
                 if text.is_empty() {
                     watch.was_noise();
@@ -253,9 +261,8 @@ async fn measure(weights: &str, noisy: bool, least: [usize; 2]) {
 /// At least so many of 40 times "computer" and "jarvis". The targets are 36 in a quiet room and 32 in the kitchen, and that
 /// nothing else is ever taken for a phrase. With 8-bit weights base heard 39 and 36 in a quiet room, as with 16-bit ones.
 const QUIET: [usize; 2] = [36, 36];
-/// Base writes "jarvis" in noise in so many ways that only 30 of 40 were heard, which misses the target; "computer" was
-/// heard 37 times.
-const KITCHEN: [usize; 2] = [35, 29];
+/// 37 and 32 were heard; 30 where the recogniser did not expect "jarvis", which it writes in so many ways in noise.
+const KITCHEN: [usize; 2] = [35, 31];
 
 #[tokio::test]
 async fn real_wake_word_is_heard_by_base_in_a_quiet_room() {

@@ -141,7 +141,14 @@ impl Ear {
     /// Recognises one clip, and tells the watch when nobody spoke in it. One that takes too long, or on which the recogniser
     /// ends, is missed, as the daemon misses it, and the next one may be heard.
     async fn judge(&self, clip: &Candidate, watch: &mut Watch) -> anyhow::Result<Said> {
-        let words = wake::words_of(self.stt.as_ref(), clip, self.language.as_deref(), PATIENCE).await;
+        let words = wake::words_of(
+            self.stt.as_ref(),
+            clip,
+            self.language.as_deref(),
+            self.phrases.names(),
+            PATIENCE,
+        )
+        .await;
         let (text, missed) = match words {
             Ok(text) => (text, None),
             Err(why @ (EngineError::TimedOut(_) | EngineError::Crashed { .. })) => {

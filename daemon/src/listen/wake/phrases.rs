@@ -53,6 +53,19 @@ impl Phrase {
     }
 }
 
+impl Phrase {
+    /// As a recogniser writes a name: each word with a capital letter.
+    fn name(&self) -> String {
+        let capital = |word: &str| {
+            let mut letters = word.chars();
+            let first = letters.next().map(|c| c.to_uppercase().to_string());
+            first.unwrap_or_default() + letters.as_str()
+        };
+        let words: Vec<String> = self.text.split(' ').map(capital).collect();
+        words.join(" ")
+    }
+}
+
 impl FromStr for Phrase {
     type Err = String;
 
@@ -140,6 +153,11 @@ impl Phrases {
     /// As they were configured.
     pub fn iter(&self) -> impl Iterator<Item = &Phrase> {
         self.phrases.iter()
+    }
+
+    /// The phrases as a recogniser writes names.
+    pub fn names(&self) -> Vec<String> {
+        self.phrases.iter().map(Phrase::name).collect()
     }
 
     /// The phrase with which a transcript begins. `speaking` is what Tiro itself says at this moment, if it does: a
