@@ -218,7 +218,7 @@ section! {
         /// How many seconds Tiro waits for you to begin.
         #[schemars(range(min = 1, max = 60))]
         patience_seconds: u32 = 8,
-        /// How many seconds you may speak at once.
+        /// How many seconds you may speak at once; 30 at most where you press no key.
         #[schemars(range(min = 5, max = 600))]
         max_seconds: u32 = 60,
         /// Whether what you say is recognised while you still speak: the answer comes sooner, and the processor has more to do.

@@ -73,6 +73,7 @@ impl Home {
             wake: None,
             listen: daemon::listen::hearing::Settings {
                 early: false,
+                answer: false,
                 ..Default::default()
             },
             speak: daemon::speak::Speaker::off(),

@@ -58,6 +58,7 @@ const RULES: Rules = Rules {
     silence: Duration::from_millis(800),
     patience: Duration::from_secs(8),
     longest: Duration::from_secs(60),
+    answer: false,
 };
 
 /// The recogniser that people get and the smallest, with the shares of slot words without and with noise, and of wrong words

@@ -114,9 +114,14 @@ fn the_microphone_that_the_desktop_chooses_is_the_one_that_listens() {
             let mut talk = Talk::with(ScriptedLlm::replies([tomorrow(), tomorrow()]), stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.until_recorded("vmic");
-            // A headset that nobody chose changes nothing; then it is chosen, and then unplugged.
+            // A headset is plugged in and chosen, and then unplugged. Who is in the middle of a sentence is heard to its end.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            assert_eq!(talk.listen("start").await, "listening");
             let headset = pulse.plug_in("headset");
             pulse.pactl("set-default-source headset");
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            pulse.until_recorded("vmic");
+            assert_eq!(talk.listen("cancel").await, "idle");
             pulse.until_recorded("headset");
             talk.running.until("open", |s| s.state == "idle").await;
             pulse.speak_into("headset_in", &call);
@@ -163,12 +168,19 @@ fn a_microphone_that_the_desktop_has_muted_is_told() {
             talk.listen("toggle").await;
             assert_eq!(talk.notice().await, words::turned_off());
             talk.running
-                .until("over", |s| s.state == "idle" && s.problems.is_empty())
+                .until("still told", |s| {
+                    s.state == "idle" && s.problems == [words::turned_off()]
+                })
                 .await;
             pulse.pactl("set-source-mute vmic 0");
-            tokio::time::sleep(Duration::from_millis(800)).await;
+            talk.running.until("over", |s| s.problems.is_empty()).await;
             talk.listen("toggle").await;
             assert_eq!(talk.notice().await, words::nothing_heard());
+            // A laptop has a key for it.
+            pulse.pactl("set-source-mute vmic 1");
+            talk.running
+                .until("told again", |s| s.problems == [words::turned_off()])
+                .await;
         },
     );
 }

@@ -100,6 +100,7 @@ impl Listen {
             patience: Duration::from_secs(self.patience_seconds.into()),
             longest: Duration::from_secs(self.max_seconds.into()),
             early: self.early,
+            answer: false,
         }
     }
 }

@@ -9,10 +9,7 @@ mod pulse;
 use std::{
     any::Any,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -21,6 +18,8 @@ use cpal::{
     Data, Device, ErrorKind, FromSample, Host, HostId, SampleFormat, SizedSample, StreamConfig,
     traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _},
 };
+
+use tokio::sync::watch;
 
 use super::pipe::Writer;
 
@@ -45,15 +44,17 @@ enum Closed {
 pub struct Stream {
     /// What closes it.
     _open: Box<dyn Any>,
-    /// Whether it is only lost because there is another one to be opened.
-    changed: Arc<AtomicBool>,
 }
 
-impl Stream {
+/// What is known of a microphone that stays open, beside its sound.
+#[derive(Debug, Default)]
+pub struct Care {
+    /// Whether somebody is listened to: another microphone that the desktop chose waits until they have finished.
+    pub in_use: AtomicBool,
     /// Whether it was lost because the desktop chose another one.
-    pub fn changed(&self) -> bool {
-        self.changed.load(Ordering::Acquire)
-    }
+    pub changed: AtomicBool,
+    /// Whether it is muted in the settings of the desktop, or turned down to nothing; where that can be told.
+    pub muted: watch::Sender<bool>,
 }
 
 /// What a microphone delivers.
@@ -137,31 +138,27 @@ impl Microphone {
     /// # Errors
     /// What the system says against it.
     pub fn open(&self, writer: Writer) -> anyhow::Result<Stream> {
-        self.open_for(writer, false)
+        self.open_for(writer, None)
     }
 
     /// Opens it to stay open. Where it was found because the desktop chose it, it is lost when that chooses another one.
     ///
     /// # Errors
     /// As `open`.
-    pub fn open_to_stay(&self, writer: Writer) -> anyhow::Result<Stream> {
-        self.open_for(writer, true)
+    pub fn open_to_stay(&self, writer: Writer, care: Arc<Care>) -> anyhow::Result<Stream> {
+        self.open_for(writer, Some(care))
     }
 
-    fn open_for(&self, writer: Writer, long: bool) -> anyhow::Result<Stream> {
-        let changed = Arc::<AtomicBool>::default();
+    fn open_for(&self, writer: Writer, care: Option<Arc<Care>>) -> anyhow::Result<Stream> {
         let open: anyhow::Result<Box<dyn Any>> = match &self.device {
             #[cfg(target_os = "linux")]
-            Closed::Source(source) => {
-                let changed = long.then(|| Arc::clone(&changed));
-                source.open(writer, changed).map(|stream| Box::new(stream) as _)
-            }
+            Closed::Source(source) => source.open(writer, care).map(|stream| Box::new(stream) as _),
             Closed::Device(device, config, format) => {
                 open(device, config, *format, writer).map(|stream| Box::new(stream) as _)
             }
         };
         let open = open.with_context(|| format!("The microphone {} cannot be opened", self.name))?;
-        Ok(Stream { _open: open, changed })
+        Ok(Stream { _open: open })
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Rules {
     pub patience: Duration,
     /// Longest utterance.
     pub longest: Duration,
+    /// Whether everything counts that is said until it is over, however softly: who agrees to something may take that back.
+    pub answer: bool,
 }
 
 /// Why an utterance is over.
@@ -53,8 +55,6 @@ const ENOUGH: usize = 4;
 /// tests) it finds 401 of 430 words, as after 96 ms, which was noticed 48 ms later; the recogniser is asked 1.38 times for each
 /// and not 1.22 times.
 const PAUSE: usize = 3;
-/// The words of a sentence have less silence between them than so many frames, 0.2 s, for the most part.
-const APART: usize = 12;
 /// After 10 s it is a little, after 30 s a quarter of a second more: to recognise all of that takes longer.
 const MUCH: usize = 120;
 
@@ -76,8 +76,9 @@ pub struct Endpointer {
     silent: usize,
     /// The last frame of what somebody said. It comes before `last`, which waits whether more follows.
     said: usize,
-    /// Frames so far that may have been speech, each by itself.
+    /// Frames so far that may have been speech of whoever speaks, each by itself, and of anybody.
     hits: usize,
+    all_hits: usize,
     /// How long the silence has to be, in percent of what the rules say.
     pace: u32,
 }
@@ -95,6 +96,7 @@ impl Endpointer {
             silent: 0,
             said: 0,
             hits: 0,
+            all_hits: 0,
             pace: 100,
         }
     }
@@ -110,9 +112,27 @@ impl Endpointer {
         self.said
     }
 
-    /// Frames so far that may have been speech, also single ones, which soft words are made of.
+    /// Frames so far that may have been speech, also single ones, which soft words are made of. Those of others in the room do not
+    /// count, but where everything does.
     pub fn hits(&self) -> usize {
-        self.hits
+        match self.rules.answer {
+            true => self.all_hits,
+            false => self.hits,
+        }
+    }
+
+    /// The same of anybody, however soft.
+    pub fn all_hits(&self) -> usize {
+        self.all_hits
+    }
+
+    /// The last frame, counted from 1, that may have been speech of whoever speaks, by itself; the last of all where everything
+    /// counts.
+    pub fn last_hit(&self) -> usize {
+        match self.rules.answer {
+            true => self.frames,
+            false => self.frames - self.silent,
+        }
     }
 
     /// Whether this may be the end: it is worth recognising what was said.
@@ -121,9 +141,15 @@ impl Endpointer {
         self.begun() && self.frames - self.said >= PAUSE.max(self.frames / MUCH)
     }
 
-    /// Whether this is the end as far as anybody can tell who will hear no more: words are closer together.
+    /// Whether this is the end as far as anybody can tell who will hear no more. Half of the silence that would have ended it has
+    /// to be there, and all of it where a pause says nothing, because the key is held.
     pub fn may_be_over(&self) -> bool {
-        self.begun() && self.frames - self.said >= APART
+        let silence = frames(self.rules.silence) * self.pace as usize / 100;
+        let enough = match self.rules.style {
+            Style::Hold => silence,
+            Style::Tap => silence / 2,
+        };
+        self.begun() && self.frames - self.said >= enough
     }
 
     /// The silence that ends it has to last so many percent of what the rules say.
@@ -140,10 +166,10 @@ impl Endpointer {
     /// speaks has said is not theirs, so that a television does not keep an utterance open.
     pub fn frame(&mut self, frame: Frame) -> Option<End> {
         self.frames += 1;
-        let sound = match self.loudness.hear(frame) {
-            true => frame.sound,
-            false => Sound::Silence,
-        };
+        self.all_hits += usize::from(frame.sound >= Sound::Speech);
+        // Who holds a key says themselves who is listened to.
+        let near = self.loudness.hear(frame) || self.rules.style == Style::Hold;
+        let sound = if near { frame.sound } else { Sound::Silence };
         self.hits += usize::from(sound >= Sound::Speech);
         self.silent = if sound >= Sound::Speech {
             0
@@ -225,6 +251,7 @@ mod tests {
         silence: Duration::from_millis(800),
         patience: Duration::from_secs(8),
         longest: Duration::from_secs(60),
+        answer: false,
     };
 
     /// All are as loud as each other.
@@ -415,6 +442,34 @@ mod tests {
         );
         assert!(cut.len() * 20 <= commands.len(), "cut off: {cut:?}");
         assert!(p50 < 1.0 && most < 2.0);
+    }
+
+    /// Of somebody who goes on so much more softly: whether it is over before they do, and whether that is noticed.
+    fn softly(rules: Rules) -> (bool, bool) {
+        let mut endpointer = Endpointer::new(rules);
+        let mut stretch = |sound, level, frames| {
+            let over = (0..frames).any(|_| endpointer.frame(Frame { sound, level }).is_some());
+            (over, endpointer.hits(), endpointer.last_hit())
+        };
+        stretch(Sound::Clear, 0.1, 60);
+        let (_, hits, _) = stretch(Sound::Silence, 0.001, 20);
+        let (over, more, last) = stretch(Sound::Clear, 0.01, 30);
+        (over, more > hits + 10 && last >= 100)
+    }
+
+    #[test]
+    fn soft_words_count_while_the_key_is_held_and_in_answers() {
+        assert_eq!(softly(RULES), (false, false));
+        let hold = Rules {
+            style: Style::Hold,
+            ..RULES
+        };
+        assert_eq!(softly(hold), (false, true));
+        let answer = Rules {
+            answer: true,
+            ..RULES
+        };
+        assert_eq!(softly(answer), (false, true));
     }
 
     /// Somebody asks for something while a television talks on and on, farther away.

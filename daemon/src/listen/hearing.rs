@@ -37,6 +37,8 @@ pub struct Settings {
     pub longest: Duration,
     /// Whether what is said is recognised while the person still speaks.
     pub early: bool,
+    /// Whether it is the answer to a question: everything counts then that is said, however softly.
+    pub answer: bool,
 }
 
 impl Default for Settings {
@@ -47,6 +49,7 @@ impl Default for Settings {
             patience: Duration::from_secs(8),
             longest: Duration::from_secs(60),
             early: true,
+            answer: false,
         }
     }
 }
@@ -58,6 +61,7 @@ impl Settings {
             silence: self.silence,
             patience: self.patience,
             longest: self.longest,
+            answer: self.answer,
         }
     }
 }
@@ -297,6 +301,7 @@ mod tests {
         silence: Duration::from_millis(800),
         patience: Duration::from_millis(500),
         longest: Duration::from_secs(2),
+        answer: false,
     };
 
     /// What comes of these blocks, at 16 kHz.
@@ -379,29 +384,34 @@ mod tests {
 
     #[test]
     fn what_was_said_before_the_microphone_went_away_counts_where_the_sentence_was_over() {
+        const LONG: Rules = Rules {
+            longest: Duration::from_secs(10),
+            ..HOLD
+        };
         let lost = || Block::Lost("unplugged".to_owned());
-        let (Some(mut over), Some(middle)) = (request(6_400), request(0)) else {
+        let (Some(mut over), Some(middle)) = (request(16_000), request(0)) else {
             return;
         };
         let whole = over.len();
         over.push(lost());
-        let heard = followed_by(HOLD, Wish::GoOn, over, true);
+        let heard = followed_by(LONG, Wish::GoOn, over, true);
         assert!(
             matches!(&heard, Heard::Speech(speech) if speech.samples.len() > (whole - 2) * 1600),
             "{heard:?}"
         );
         // Who was in the middle of a word has to say it again.
-        let mut half: Vec<Block> = middle.into_iter().take(whole / 2).collect();
+        let words = middle.len();
+        let mut half: Vec<Block> = middle.into_iter().take(words / 2).collect();
         half.push(lost());
         assert_eq!(
-            followed_by(HOLD, Wish::GoOn, half, true),
+            followed_by(LONG, Wish::GoOn, half, true),
             Heard::Failed(LOST.to_owned())
         );
         // A cable that is loose while nobody speaks is no request.
         let mut nothing = silence(1);
         nothing.push(lost());
         assert_eq!(
-            followed_by(HOLD, Wish::GoOn, nothing, true),
+            followed_by(LONG, Wish::GoOn, nothing, true),
             Heard::Failed(LOST.to_owned())
         );
     }

@@ -18,23 +18,34 @@ const LOUDER: u32 = 10;
 const SOFTEST: usize = 99;
 /// Before so many clear frames, a quarter of a second, nobody knows how loud they are.
 const KNOWN: u32 = 16;
+/// Who was loud for so many clear frames at most, 0.3 s, and then softer for longer, was not who speaks: the last of what Tiro
+/// said, a call to somebody else, or a microphone that only found its volume.
+const BRIEF: u32 = 20;
 
 /// How loud whoever speaks is, from the first sound of an utterance to its last.
 #[derive(Debug)]
 pub(super) struct Loudness {
     /// Powers of the last frames.
     recent: VecDeque<f32>,
-    /// How many clear frames there were of each level, in dB below full scale.
-    levels: [u32; SOFTEST + 1],
-    clear: u32,
+    /// Clear frames of whoever speaks.
+    near: Levels,
+    /// Clear frames that are too soft for that.
+    far: Levels,
+}
+
+/// How many frames there were of each level, in dB below full scale.
+#[derive(Debug, Clone)]
+struct Levels {
+    counts: [u32; SOFTEST + 1],
+    all: u32,
 }
 
 impl Default for Loudness {
     fn default() -> Loudness {
         Loudness {
             recent: VecDeque::with_capacity(SYLLABLE),
-            levels: [0; SOFTEST + 1],
-            clear: 0,
+            near: Levels::default(),
+            far: Levels::default(),
         }
     }
 }
@@ -47,19 +58,40 @@ impl Loudness {
         }
         let power = frame.level * frame.level;
         self.recent.push_back(power);
-        // Each frame by itself: a door is no speech, but whoever speaks after it is.
-        if frame.sound >= Sound::Clear {
-            self.levels[decibels(power)] += 1;
-            self.clear += 1;
-        }
         let syllable = self.recent.iter().sum::<f32>() / self.recent.len() as f32;
-        self.clear < KNOWN || decibels(syllable) <= self.loud() + FARTHER
+        let (known, loud) = (self.near.all >= KNOWN, self.near.loud());
+        let near = |power| !known || decibels(power) <= loud + FARTHER;
+        let is_near = near(syllable);
+        if frame.sound >= Sound::Clear {
+            // Each frame by itself: a door is no speech, but whoever speaks after it is.
+            let levels = match near(power) {
+                true => &mut self.near,
+                false => &mut self.far,
+            };
+            levels.counts[decibels(power)] += 1;
+            levels.all += 1;
+            if self.near.all <= BRIEF && self.far.all > self.near.all {
+                self.near = std::mem::take(&mut self.far);
+            }
+        }
+        is_near
     }
+}
 
-    /// How loud whoever speaks is.
+impl Default for Levels {
+    fn default() -> Levels {
+        Levels {
+            counts: [0; SOFTEST + 1],
+            all: 0,
+        }
+    }
+}
+
+impl Levels {
+    /// How loud the loud ones are, in dB below full scale.
     fn loud(&self) -> usize {
-        let mut louder = self.clear / LOUDER;
-        let at = self.levels.iter().position(|count| {
+        let mut louder = self.all / LOUDER;
+        let at = self.counts.iter().position(|count| {
             let here = *count > louder;
             louder = louder.saturating_sub(*count);
             here
@@ -113,6 +145,16 @@ mod tests {
     }
 
     #[test]
+    fn a_loud_moment_before_the_person_does_not_make_them_somebody_else() {
+        // What was left of Tiro's own voice from the speaker, a laugh.
+        let heard = near(&[(Clear, 15.0, 18), (Clear, 35.0, 200)]);
+        assert!(heard[18 + SYLLABLE + 19..].iter().all(|near| *near));
+        // Half a second is a request of its own, and what goes on softly after it is a television.
+        let heard = near(&[(Clear, 15.0, 31), (Clear, 35.0, 200)]);
+        assert!(heard[31 + SYLLABLE..].iter().all(|near| !near));
+    }
+
+    #[test]
     fn who_comes_after_a_television_is_who_speaks() {
         let heard = near(&[(Clear, 45.0, 300), (Clear, 25.0, 60), (Clear, 45.0, 60)]);
         assert!(heard[..360].iter().all(|near| *near));
@@ -126,7 +168,7 @@ mod tests {
             for _ in 0..100 {
                 loudness.hear(Frame { sound: Clear, level });
             }
-            assert!(loudness.loud() <= SOFTEST);
+            assert!(loudness.near.loud() <= SOFTEST);
         }
     }
 }

@@ -2,15 +2,19 @@
 //! knows that it is wanted.
 
 use std::{
-    sync::mpsc::{Sender, channel},
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{Sender, channel},
+    },
     thread,
     time::Instant,
 };
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{
-    capture::find,
+    capture::{Care, find},
     endpoint::Style,
     hearing::{BLOCKS, Hearing, Held, Listening, NO_ANSWER, OPENING, Settings, sentence, wanted},
     pipe::pipe,
@@ -22,6 +26,7 @@ pub use super::stream::Begins;
 /// A microphone that stays open; dropping it closes it, once what is being said is over.
 pub struct Standing {
     orders: Sender<Order>,
+    care: Arc<Care>,
 }
 
 /// Hears all that comes in.
@@ -46,6 +51,8 @@ impl Standing {
         let (open, opened) = oneshot::channel();
         let (tell, ended) = oneshot::channel::<Ended>();
         let device = settings.device.clone();
+        let care = Arc::<Care>::default();
+        let cared = Arc::clone(&care);
         // A server that hangs may have kept all the threads that there may be.
         let started = Held::one().map(|held| {
             thread::Builder::new()
@@ -55,7 +62,7 @@ impl Standing {
                     let began = Instant::now();
                     let microphone = find(&device).and_then(|m| {
                         let (writer, reader) = pipe(BLOCKS, m.rate());
-                        Ok((m.open_to_stay(writer)?, m, reader))
+                        Ok((m.open_to_stay(writer, Arc::clone(&cared))?, m, reader))
                     });
                     let (stream, microphone, mut blocks) = match microphone {
                         Ok(open) => open,
@@ -63,12 +70,12 @@ impl Standing {
                     };
                     tracing::info!(%microphone, ms = began.elapsed().as_millis() as u64, "the microphone stays open");
                     let _ = open.send(());
-                    let why = keep_listening(&mut blocks, microphone.rate(), &ordered, spy);
+                    let why = keep_listening(&mut blocks, microphone.rate(), &ordered, &cared.in_use, spy);
                     // Whoever ordered something that was not begun hears so now, and not when the stream lets go.
                     drop(ordered);
                     let _ = tell.send(match why {
                         None => Ended::Wanted,
-                        Some(_) if stream.changed() => Ended::Changed,
+                        Some(_) if cared.changed.load(Ordering::Acquire) => Ended::Changed,
                         Some(why) => Ended::Failed(why.to_owned()),
                     });
                     drop(stream);
@@ -86,7 +93,12 @@ impl Standing {
             }
             ended.await.unwrap_or_else(|_| Ended::Failed(LOST.to_owned()))
         };
-        (Standing { orders }, end)
+        (Standing { orders, care }, end)
+    }
+
+    /// Whether the desktop mutes it, from now on.
+    pub fn muted(&self) -> watch::Receiver<bool> {
+        self.care.muted.subscribe()
     }
 
     /// Listens to what is said from there on; `None` when it is closed already.

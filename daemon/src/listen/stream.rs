@@ -89,8 +89,10 @@ impl Reins {
 
     /// After the speech up to this frame, silence has to last so many percent of the usual time.
     pub(super) fn set_pace(&self, spoken: usize, percent: u8) {
-        self.pace
-            .store((spoken as u64) << 8 | u64::from(percent), Ordering::Release);
+        let pace = (spoken as u64) << 8 | u64::from(percent);
+        // What was found out about words that others have followed since comes too late.
+        let newer = |now: u64| (now >> 8 <= spoken as u64).then_some(pace);
+        let _ = self.pace.fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
     }
 
     /// The pace for the silence after this frame.
@@ -243,11 +245,17 @@ impl Following {
                 let full = went_on && self.samples.len() >= self.most();
                 self.take.reins.full.store(full, Ordering::Release);
                 self.samples.truncate(self.most());
-                if self.end == Some(End::Said) {
+                let ear = &self.endpointer;
+                if wish != Wish::Stop && self.end == Some(End::Said) {
                     // What somebody else says meanwhile, farther away, is not theirs.
-                    self.samples.truncate(self.endpointer.spoken() * FRAME + PADDING);
+                    self.samples.truncate(ear.last_hit() * FRAME + PADDING);
                 }
-                Left::Sound(self.samples, self.endpointer.spoken(), self.endpointer.hits())
+                let hits = match wish {
+                    // Whoever ends it themselves has spoken until then, however softly.
+                    Wish::Stop => ear.all_hits(),
+                    _ => ear.hits(),
+                };
+                Left::Sound(self.samples, ear.spoken(), hits)
             }
         };
         let _ = self.take.tell.send(left);
@@ -353,11 +361,12 @@ const KEPT: usize = 8 * SAMPLE_RATE as usize;
 const PRE_ROLL: usize = SAMPLE_RATE as usize / 2;
 
 /// Listens to an open microphone for as long as somebody can send orders: all sound goes to `spy`, and the utterances that
-/// are ordered are followed, one at a time. Why it ended, when that was not wanted.
+/// are ordered are followed, one at a time; `in_use` says whether one is. Why it ended, when that was not wanted.
 pub(super) fn keep_listening(
     blocks: &mut Reader,
     rate: u32,
     orders: &Receiver<Order>,
+    in_use: &AtomicBool,
     mut spy: impl FnMut(&[f32]),
 ) -> Option<&'static str> {
     let mut sounds = match Sounds::new(blocks, rate) {
@@ -382,6 +391,7 @@ pub(super) fn keep_listening(
             Err(TryRecvError::Disconnected) if following.is_some() => {}
             Err(TryRecvError::Disconnected) => return None,
         }
+        in_use.store(following.is_some(), Ordering::Release);
         let fresh = match sounds.wait() {
             Ok(fresh) => fresh,
             Err(why) => {

@@ -285,6 +285,7 @@ impl Daemon {
             .and_then(|_| lock(&self.questions).open().map(|(id, _)| id));
         let running = self.running.as_ref().map(|running| running.number);
         let mut settings = self.parts.listen.clone();
+        settings.answer = question.is_some();
         if way != Way::Key {
             settings.longest = settings.longest.min(BY_ITSELF);
         }
@@ -497,11 +498,6 @@ impl Daemon {
             self.noticed(Source::Microphone, Vec::new());
         }
         let client = open.client;
-        if let Heard::Speech(_) = heard
-            && open.listening.was_cut_off()
-        {
-            self.mention(words::cut_off(open.longest.as_secs()), client);
-        }
         match heard {
             Heard::Speech(speech) => {
                 if speech.transcript.is_some() {
@@ -510,6 +506,10 @@ impl Daemon {
                 let Some(speech) = self.meant(&open, speech) else {
                     return self.go_on();
                 };
+                // Who was only listened to after an answer may not have meant any of it.
+                if open.listening.was_cut_off() && !matches!(open.way, Way::FollowUp(..)) {
+                    self.mention(words::cut_off(open.longest.as_secs()), client);
+                }
                 self.parts.speak.earcon(Earcon::Ends);
                 // The others are told what goes on; this one, that something comes of what was said.
                 let state = self.shown();

@@ -22,6 +22,8 @@ pub enum Source {
     Microphone,
     /// Whether that is muted, which is kept.
     Mute,
+    /// Whether the desktop mutes the microphone that listens for the wake word.
+    Silenced,
     /// What understands speech, where the wake word needs it.
     Recogniser,
     /// The wake word, as the config has it.

@@ -26,11 +26,12 @@ use crate::{
     speak::Own,
 };
 
-/// A recogniser that has to load its model first may take so much longer.
+/// A recogniser that has to load its model first may take so long for that.
 const LOADING: Duration = Duration::from_secs(30);
 /// A clip is looked at when it is over, and has to wait for the one before: what Tiro said so long ago may be in it.
 const HEARD: Duration = Duration::from_secs(6);
-/// A recogniser may fail once, and be started again for the next clip. Who fails so often in a row does not work.
+/// A recogniser may fail once, and be started again for the next clip. Who fails so often in a row does not work; one that was
+/// only too late may have had something else to do, which counts for half.
 const FAILURES: u32 = 2;
 
 /// Asks the recogniser whether clips begin with a phrase, one after the other.
@@ -51,14 +52,12 @@ impl Spotter {
     pub(super) async fn run(self, mut clips: mpsc::Receiver<(u64, Candidate)>) {
         let mut health = Health::default();
         while let Some((listenings, clip)) = clips.recv().await {
-            let patience = match self.stt.stats().life() {
-                Some(_) => PATIENCE,
-                None => PATIENCE + LOADING,
-            };
             let (stt, phrases) = (&*self.stt, &self.settings.phrases);
+            // What keeps it from that is said by what comes next. One that takes longer is at work on it while that waits.
+            let _ = tokio::time::timeout(LOADING, stt.load()).await;
             let own = self.own.borrow().lately(ECHO + HEARD);
             let language = self.language.as_deref();
-            let looked = look(stt, &clip, language, phrases, own.as_deref(), patience).await;
+            let looked = look(stt, &clip, language, phrases, own.as_deref(), PATIENCE).await;
             if let Some(texts) = health.after(looked.as_ref().err()) {
                 let source = Source::Recogniser;
                 let _ = self.events.send(Event::Noticed { source, texts }).await;
@@ -101,7 +100,7 @@ fn told(error: &EngineError) -> Vec<String> {
 /// How the recogniser has done lately.
 #[derive(Debug, Default)]
 struct Health {
-    /// How often in a row it failed.
+    /// How often in a row it failed, in halves.
     failures: u32,
     /// Whether it is known that it works.
     works: bool,
@@ -114,8 +113,11 @@ impl Health {
             self.failures = 0;
             return (!std::mem::replace(&mut self.works, true)).then(Vec::new);
         };
-        self.failures = self.failures.saturating_add(1);
-        (self.failures >= FAILURES).then(|| {
+        self.failures = self.failures.saturating_add(match error {
+            EngineError::TimedOut(_) => 1,
+            _ => 2,
+        });
+        (self.failures >= 2 * FAILURES).then(|| {
             self.works = false;
             told(error)
         })

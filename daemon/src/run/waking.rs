@@ -11,7 +11,10 @@ use std::{
 
 use models::stt::SAMPLE_RATE;
 use prompts::words;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 use super::{
     Daemon, Event, Running, Source,
@@ -176,6 +179,9 @@ impl Daemon {
     pub(super) fn sleep(&mut self) {
         self.waking = None;
         self.hands_free = HandsFree::default();
+        // Nobody waits to be heard any more.
+        self.noticed(Source::Recogniser, Vec::new());
+        self.noticed(Source::Silenced, Vec::new());
     }
 
     /// Sound comes from it.
@@ -185,14 +191,8 @@ impl Daemon {
             // The model is there before the first clip is, and whoever cannot be woken hears so before they call in vain.
             let loading = load(Arc::clone(&self.engines.stt), self.events.clone());
             waking.tasks.push(tokio::spawn(loading));
-            let (device, events) = (self.parts.listen.device.clone(), self.events.clone());
-            waking.tasks.push(tokio::spawn(async move {
-                let muted = hearing::is_muted(&device).await;
-                let (source, texts) = (Source::Microphone, vec![words::turned_off()]);
-                if muted {
-                    let _ = events.send(Event::Noticed { source, texts }).await;
-                }
-            }));
+            let muted = tell_muted(waking.standing.muted(), self.events.clone());
+            waking.tasks.push(tokio::spawn(muted));
             self.noticed(Source::Microphone, Vec::new());
         }
     }
@@ -350,6 +350,20 @@ impl Daemon {
         {
             let way = Way::FollowUp(begins, follow_up);
             self.open(Style::Tap, way, super::listening::NOBODY, None);
+        }
+    }
+}
+
+/// Tells whenever the desktop mutes the microphone or lets it be heard again.
+async fn tell_muted(mut muted: watch::Receiver<bool>, events: mpsc::Sender<Event>) {
+    loop {
+        let texts = match *muted.borrow_and_update() {
+            true => vec![words::turned_off()],
+            false => Vec::new(),
+        };
+        let source = Source::Silenced;
+        if events.send(Event::Noticed { source, texts }).await.is_err() || muted.changed().await.is_err() {
+            return;
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     thread,
@@ -30,7 +30,7 @@ use pulseaudio::{
 };
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use super::{BUILDING, sound};
+use super::{BUILDING, Care, sound};
 use crate::listen::pipe::{Teller, Writer};
 
 /// How much sound the server sends at a time. The resampler works on 32 ms (`resample::block_of`), so less would come no
@@ -157,13 +157,9 @@ impl Source {
         self.source.channel_map.num_channels().into()
     }
 
-    /// Opens it, and answers when sound comes. With `changed` it is lost when the desktop chooses another one, and says so
+    /// Opens it, and answers when sound comes. With `care` it is lost when the desktop chooses another one, and says so
     /// there.
-    pub(super) fn open(
-        &self,
-        mut writer: Writer,
-        changed: Option<Arc<AtomicBool>>,
-    ) -> anyhow::Result<Stream> {
+    pub(super) fn open(&self, mut writer: Writer, care: Option<Arc<Care>>) -> anyhow::Result<Stream> {
         let pieces = Arc::new(AtomicUsize::new(0));
         let channels = usize::from(self.channels().max(1));
         let (came, teller) = (Arc::clone(&pieces), writer.teller());
@@ -179,11 +175,15 @@ impl Source {
         })?;
         tracing::debug!(buffer = ?stream.buffer_attr(), "recording");
         let (open, closed) = channel();
-        let choice = changed.filter(|_| self.usual).map(|changed| Choice {
+        let choice = care.map(|care| Choice {
             client: self.client.clone(),
             open: self.id(),
-            changed,
+            usual: self.usual,
+            care,
         });
+        if let Some(choice) = &choice {
+            choice.care.muted.send_replace(self.is_muted());
+        }
         thread::Builder::new()
             .name("microphone-care".to_owned())
             .spawn(move || look_after(&stream, &pieces, &teller, &closed, choice.as_ref()))?;
@@ -235,7 +235,7 @@ fn look_after(
     let (mut before, mut looks) = (0, 0_u32);
     while let Err(RecvTimeoutError::Timeout) = closed.recv_timeout(LOOK) {
         looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(CHOICE) && choice.is_some_and(Choice::is_another) {
+        if looks.is_multiple_of(CHOICE) && choice.is_some_and(Choice::is_due) {
             teller.lost("the desktop chose another one".to_owned());
             return;
         }
@@ -263,18 +263,37 @@ struct Choice {
     client: Client,
     /// What the server calls that.
     open: String,
-    /// Told when it wants another one.
-    changed: Arc<AtomicBool>,
+    /// Whether it was taken because nobody asked for another.
+    usual: bool,
+    /// Told when it wants another one, and when it mutes this one.
+    care: Arc<Care>,
 }
 
 impl Choice {
+    /// Whether another one is to be opened now. Nobody is left in the middle of what they say for that.
+    fn is_due(&self) -> bool {
+        let Some(server) = Server::ask(self.client.clone()).ok() else {
+            return false;
+        };
+        if let Some(open) = server.all().find(|source| source.id() == self.open) {
+            let muted = open.is_muted();
+            self.care
+                .muted
+                .send_if_modified(|before| std::mem::replace(before, muted) != muted);
+        }
+        !self.care.in_use.load(Ordering::Acquire) && self.is_another_of(&server)
+    }
+
     /// Whether another microphone would be opened now. A server that does not answer has none.
     fn is_another(&self) -> bool {
-        let server = Server::ask(self.client.clone()).ok();
-        let usual = server.and_then(|server| server.usual());
+        Server::ask(self.client.clone()).is_ok_and(|server| self.is_another_of(&server))
+    }
+
+    fn is_another_of(&self, server: &Server) -> bool {
+        let usual = server.usual().filter(|_| self.usual);
         let another = usual.is_some_and(|usual| usual.id() != self.open);
         if another {
-            self.changed.store(true, Ordering::Release);
+            self.care.changed.store(true, Ordering::Release);
         }
         another
     }
