@@ -126,6 +126,18 @@ impl Pulse {
         self.load("module-loopback source=speaker.monitor sink=mic_in latency_msec=20");
     }
 
+    /// The same, softer: so many percent of the volume, as `pactl` counts it.
+    pub fn soft_echo(&self, percent: u32) {
+        let module = self.load("module-loopback source=speaker.monitor sink=mic_in latency_msec=20");
+        let played = self.list("sink-inputs");
+        let line = played.lines().find(|line| line.contains("module-loopback"));
+        let number = line
+            .unwrap_or_else(|| panic!("{module}: {played}"))
+            .split('\t')
+            .next();
+        self.pactl(&format!("set-sink-input-volume {} {percent}%", number.unwrap()));
+    }
+
     /// `pactl` with these words.
     pub fn pactl(&self, words: &str) {
         let status = self.command("pactl").args(words.split(' ')).status();

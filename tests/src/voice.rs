@@ -83,6 +83,17 @@ impl Follow {
         Follow { child, states }
     }
 
+    /// How long after that it was first in this state, if it was in this time.
+    fn within(&self, from: Instant, state: &str, time: Duration) -> Option<Duration> {
+        while from.elapsed() < time {
+            if let Some(at) = self.since(from, state) {
+                return Some(at - from);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+
     /// When it was first in this state after that.
     fn since(&self, from: Instant, state: &str) -> Option<Instant> {
         let states = self.states.lock().unwrap();
@@ -155,6 +166,26 @@ impl<'a> Scene<'a> {
         Came {
             report: self.last_report(),
             spoken,
+            ended,
+        }
+    }
+
+    /// The same of somebody who calls in noise, and calls again when nobody listens, as people do: how often a phrase is heard in
+    /// noise is a rate (`wake.rs`), and what is seen here is that it leads to an answer. Once again and no more.
+    fn call(&self, parts: &[Sound]) -> Came {
+        let turns = self.daemon.status().turns;
+        let ended = self.play(parts);
+        std::thread::sleep(Duration::from_secs(3));
+        let status = self.daemon.status();
+        if status.turns == turns && status.state == "idle" {
+            println!("nobody heard; once again");
+            return self.ask(parts);
+        }
+        self.daemon.until("answered", |s| s.turns > turns);
+        self.until_silent();
+        Came {
+            report: self.last_report(),
+            spoken: PathBuf::new(),
             ended,
         }
     }
@@ -250,7 +281,7 @@ fn real_conversation_by_voice() {
     scene.until_idle();
 
     println!("-- another person, in a kitchen");
-    let came = scene.ask(&[
+    let came = scene.call(&[
         Noise(1500),
         Pause(400),
         Phrase(2),
@@ -326,7 +357,103 @@ fn real_conversation_by_voice() {
     let p50 = actions[actions.len() / 2];
     println!("end of speech to the start of the action, ms: {actions:?}, p50 {p50}");
     assert!(actions.len() >= 3, "the start of an action is told");
-    assert!(p50 < 10_000, "{p50} ms");
+    // Without the model; on quiet cores it was 0.6 s.
+    assert!(p50 < 2500, "{p50} ms");
+}
+
+/// No headphones: what Tiro says is heard by the microphone, 15 to 23 dB softer than who calls. It does not wake itself, and it
+/// stops for them. How it is with louder speakers `wake.rs` measures.
+#[test]
+fn real_call_is_heard_over_what_tiro_says() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let Some(pulse) = Pulse::start(tiro.home()) else {
+        return;
+    };
+    if sounds(tiro.home(), &[Request]).is_none() {
+        return;
+    }
+    // 24 dB softer than espeak-ng is, which speaks at -17 dB; the calls are at -26 to -18 dB.
+    pulse.soft_echo(40);
+    let scene = Scene::start(&tiro, pulse);
+    let request = "What do I have on my calendar this week?";
+    let mut heard = 0;
+    for n in 0..3 {
+        scene.play(&[Pause(500), Phrase(0), Pause(900), Say(request), Pause(300)]);
+        scene.daemon.until("speaking", |s| s.state == "speaking");
+        std::thread::sleep(Duration::from_millis(1500));
+        let state = scene.daemon.status().state;
+        assert_eq!(state, "speaking", "it interrupted itself");
+        let called = scene.play(&[Phrase(n), Pause(300)]);
+        let listens = scene.follow.within(called, "listening", Duration::from_secs(4));
+        println!("{n}: listening after {listens:?}");
+        if listens.is_some() {
+            heard += 1;
+            // The tone that says so comes first.
+            std::thread::sleep(Duration::from_secs(1));
+            let from = scene.ear.position();
+            std::thread::sleep(Duration::from_secs(1));
+            assert!(scene.ear.begins(from).is_none(), "it speaks on");
+        }
+        scene.tiro.run(["listen", "cancel"]).expect_code(0);
+        scene.until_idle();
+    }
+    assert!(heard >= 2, "{heard} of 3 calls were heard");
+}
+
+/// Requests that Tiro would carry out without its model, but here it has to be asked: what it costs to decide, from the end of
+/// speech on.
+#[test]
+fn real_requests_that_need_the_model_are_acted_on_soon() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let Some(pulse) = Pulse::start(tiro.home()) else {
+        return;
+    };
+    if sounds(tiro.home(), &[Request]).is_none() {
+        return;
+    }
+    // Silent, so that nothing but the decision and the tool is waited for.
+    let config = CONFIG.replace("espeak-ng", "off") + "\n[agent]\nreflex = false\n";
+    let scene = Scene::with(&tiro, pulse, &config);
+    let requests = [
+        ("What time is it?", "clock.now"),
+        ("What do I have on my calendar tomorrow?", "calendar.query"),
+        ("Set a timer for ten minutes.", "timers.set"),
+        ("Set an alarm for seven thirty tomorrow morning.", "alarms.set"),
+        ("What do I have on my calendar on Friday?", "calendar.query"),
+        ("Cancel the timer.", "timers.cancel"),
+        ("What are my alarms?", "alarms.list"),
+    ];
+    let (mut right, mut times) = (0, Vec::new());
+    // The first one loads the model; that is measured elsewhere.
+    for (n, (request, tool)) in std::iter::once(&requests[0]).chain(&requests).enumerate() {
+        let came = scene.ask(&[Pause(500), Phrase(0), Pause(900), Say(request), Pause(300)]);
+        let calls = came.report["calls"].as_array().unwrap();
+        let called = calls.iter().map(|call| call["name"].as_str().unwrap());
+        let called: Vec<&str> = called.collect();
+        let acted = scene.follow.since(came.ended, "acting");
+        let ms = acted.map(|at| at.duration_since(came.ended).as_millis());
+        let (heard, decided) = (&came.report["say"], &came.report["ms"]);
+        println!("{request:?}, heard {heard}: {called:?} after {ms:?} ms; {decided}");
+        assert_eq!(came.report["reflex"], false);
+        if n > 0 && called.contains(tool) {
+            right += 1;
+            times.extend(ms);
+        }
+        scene.until_idle();
+    }
+    times.sort_unstable();
+    let p50 = times[times.len() / 2];
+    println!(
+        "{right} of {} right; end of speech to the start of the action, ms: {times:?}, p50 {p50}",
+        requests.len()
+    );
+    assert!(right >= 5 && times.len() >= 5, "{right} right");
+    // On quiet cores it is to be less than 2500, and was 1640 and 1860.
+    assert!(p50 < 4000, "{p50} ms");
 }
 
 /// How soon the words are there when somebody has finished: at the pause, before it is sure that nothing more comes.
@@ -398,7 +525,7 @@ fn real_words_are_there_when_the_person_has_finished() {
             "end of speech to its words, ms: {early:?}, p50 {p50}; {changed} were recognised at the end"
         );
         assert!(changed * 2 <= early.len(), "most are known at the pause");
-        // What several times as long takes as on a quiet machine is no pause any more.
-        assert!(p50 < 1500, "{p50} ms");
+        // On quiet cores it is to be less than 300, and was 161 and 197.
+        assert!(p50 < 600, "{p50} ms");
     });
 }
