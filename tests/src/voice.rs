@@ -27,6 +27,7 @@ use crate::{
         Sound::{self, Music, Noise, Pause, Phrase, Request, Say},
         recordings, share_of_words, sounds,
     },
+    wake::processor,
 };
 
 /// Nothing comes of what was said when nothing came so long after it.
@@ -400,6 +401,41 @@ fn real_call_is_heard_over_what_tiro_says() {
         scene.until_idle();
     }
     assert!(heard >= 2, "{heard} of 3 calls were heard");
+}
+
+/// The wake word is on and nobody calls: what the daemon and the recogniser cost in a silent room and in a kitchen.
+#[test]
+fn real_listening_all_day_costs_little() {
+    let Some(tiro) = Tiro::in_the_demo_world() else {
+        return;
+    };
+    let Some(pulse) = Pulse::start(tiro.home()) else {
+        return;
+    };
+    if sounds(tiro.home(), &[Request]).is_none() {
+        return;
+    }
+    let scene = Scene::start(&tiro, pulse);
+    // What the start left to be done is over.
+    std::thread::sleep(Duration::from_secs(10));
+    for (place, sound) in [("silence", Pause(20_000)), ("a kitchen", Noise(20_000))] {
+        let status = scene.daemon.status();
+        let engine = status.stt.pid.expect("the recogniser is loaded");
+        let used = || [status.pid, engine].map(processor);
+        let (before, began) = (used(), Instant::now());
+        scene.play(&[sound]);
+        let (after, time) = (used(), began.elapsed().as_secs_f64());
+        // A thread that has ended takes its time with it.
+        let share = |n: usize| after[n].saturating_sub(before[n]).as_secs_f64() / time * 100.0;
+        println!(
+            "{place}: the daemon takes {:.2} % of a core, the recogniser {:.2} %",
+            share(0),
+            share(1)
+        );
+        // 2 % is aimed for on a quiet machine.
+        assert!(share(0) < 4.0, "{place}");
+        assert_eq!(scene.daemon.status().turns, 0);
+    }
 }
 
 /// Requests that Tiro would carry out without its model, but here it has to be asked: what it costs to decide, from the end of

@@ -146,10 +146,11 @@ impl Tape {
             watch.hear(block, |clip| clips.push(clip));
             heard.watching += began.elapsed();
             for clip in clips {
-                let before = processor(stt);
+                let engine = || stt.stats().pid.map_or(Duration::ZERO, processor);
+                let before = engine();
                 let text = words_of(stt, &clip, Some("en"), names(), PATIENCE * 6).await;
                 let text = text.unwrap();
-                heard.looking += processor(stt).saturating_sub(before);
+                heard.looking += engine().saturating_sub(before);
                 if text.is_empty() {
                     watch.was_noise();
                 }
@@ -207,11 +208,8 @@ impl Heard {
     }
 }
 
-/// Processor time of all threads of the engine so far, as the scheduler counts it.
-fn processor(stt: &dyn Stt) -> Duration {
-    let Some(pid) = stt.stats().pid else {
-        return Duration::ZERO;
-    };
+/// Processor time of all threads of a process so far, as the scheduler counts it.
+pub fn processor(pid: u32) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten()
