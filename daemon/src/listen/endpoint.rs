@@ -90,7 +90,7 @@ impl Endpointer {
             rules,
             frames: 0,
             window: VecDeque::with_capacity(WINDOW),
-            loudness: Loudness::default(),
+            loudness: Loudness::new(!rules.answer),
             spoken: None,
             last: 0,
             silent: 0,

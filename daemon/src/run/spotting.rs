@@ -52,12 +52,16 @@ impl Spotter {
     pub(super) async fn run(self, mut clips: mpsc::Receiver<(u64, Candidate)>) {
         let mut health = Health::default();
         while let Some((listenings, clip)) = clips.recv().await {
-            let (stt, phrases) = (&*self.stt, &self.settings.phrases);
-            // What keeps it from that is said by what comes next. One that takes longer is at work on it while that waits.
-            let _ = tokio::time::timeout(LOADING, stt.load()).await;
-            let own = self.own.borrow().lately(ECHO + HEARD);
-            let language = self.language.as_deref();
-            let looked = look(stt, &clip, language, phrases, own.as_deref(), PATIENCE).await;
+            let age = |at: u64| {
+                let samples = self.total.load(Ordering::Acquire).saturating_sub(at);
+                Duration::from_secs_f64(samples as f64 / f64::from(SAMPLE_RATE))
+            };
+            let (own, over_own) = {
+                let own = self.own.borrow();
+                let in_clip = own.lately(ECHO + age(clip.at)).is_some();
+                (own.lately(ECHO + HEARD), in_clip)
+            };
+            let looked = self.looked(&clip, own.as_deref()).await;
             if let Some(texts) = health.after(looked.as_ref().err()) {
                 let source = Source::Recogniser;
                 let _ = self.events.send(Event::Noticed { source, texts }).await;
@@ -65,13 +69,13 @@ impl Spotter {
             match looked {
                 Ok(Looked::Phrase(spotted)) => {
                     lock(&self.watch).pause(self.settings.refractory);
-                    let age = self.total.load(Ordering::Acquire).saturating_sub(clip.end());
                     let woken = Woken {
                         microphone: self.number,
                         listenings,
-                        age: Duration::from_secs_f64(age as f64 / f64::from(SAMPLE_RATE)),
+                        age: age(clip.end()),
                         clip: (clip.at, clip.end()),
                         goes_on: !spotted.rest.is_empty(),
+                        over_own,
                     };
                     tracing::info!(score = spotted.score, "woken");
                     let _ = self.events.send(Event::Woken(woken)).await;
@@ -81,6 +85,25 @@ impl Spotter {
                 Err(error) => tracing::debug!(%error, "a clip was not looked at"),
             }
         }
+    }
+}
+
+impl Spotter {
+    async fn looked(&self, clip: &Candidate, own: Option<&str>) -> Result<Looked, EngineError> {
+        // A task of its own, because one that takes too long goes on: it has loaded for the next clip.
+        let stt = Arc::clone(&self.stt);
+        let loading = tokio::spawn(async move { stt.load().await });
+        match tokio::time::timeout(LOADING, loading).await {
+            Ok(loaded) => loaded.unwrap_or(Ok(()))?,
+            Err(_) => return Err(EngineError::TimedOut(LOADING)),
+        }
+        let patience = match self.stt.patience(clip.samples.len()) {
+            // Somewhere else.
+            Duration::MAX => PATIENCE,
+            time => PATIENCE.max(time / 4).min(LOADING),
+        };
+        let (language, phrases) = (self.language.as_deref(), &self.settings.phrases);
+        look(&*self.stt, clip, language, phrases, own, patience).await
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Woken {
     pub(super) clip: (u64, u64),
     /// Whether the person went on in the same breath.
     pub(super) goes_on: bool,
+    /// Whether Tiro spoke meanwhile, so that what is heard behind the phrase may be its own words.
+    pub(super) over_own: bool,
 }
 
 /// The microphone that stays open. Dropping it closes it.
@@ -218,6 +220,8 @@ impl Daemon {
             tokio::time::sleep(again).await;
             let _ = events.send(Event::StayAwake).await;
         });
+        // There is none that could be muted.
+        self.noticed(Source::Silenced, Vec::new());
         self.noticed(Source::Microphone, vec![why]);
     }
 
@@ -237,6 +241,8 @@ impl Daemon {
         let way = match woken.goes_on {
             // They may have turned to somebody else since: the tone says that they are heard from now on.
             _ if woken.age > LATE => Way::After(Begins::In(Duration::ZERO)),
+            // What Tiro reads aloud, a mail perhaps, never becomes what somebody asks for.
+            _ if woken.over_own => Way::After(Begins::In(ECHO)),
             true => Way::Woken(Begins::Sample(first)),
             false => Way::After(Begins::Sample(behind.saturating_sub(PAUSE))),
         };

@@ -135,7 +135,10 @@ impl Watch {
 
     /// In the last clip nobody said a word: what sounded like speech was noise, and whoever speaks now has just begun.
     pub fn was_noise(&mut self) {
-        self.since = None;
+        // Who has begun since is being looked at.
+        if self.begun.is_none() {
+            self.since = None;
+        }
     }
 
     /// A phrase was heard: for so long nothing is looked for, because it may be said twice, and what follows is the
@@ -177,7 +180,8 @@ impl Watch {
                     to: onset + LOOK,
                 });
             }
-            Some(since) if self.frames - since > (BEFORE + NOW) as u64 && self.is_louder() => {
+            // The clip that began with the speech before has come out.
+            Some(since) if self.frames - since > LOOK && self.is_louder() => {
                 let onset = self.frames - NOW as u64;
                 self.since = Some(onset);
                 self.begun = Some(Span {
@@ -230,6 +234,8 @@ impl Watch {
 
     /// Whether somebody speaks much louder than anybody did before.
     fn is_louder(&self) -> bool {
+        // There is so much before it: see `LOOK`.
+        debug_assert_eq!(self.powers.len(), BEFORE + NOW);
         let mean = |powers: &mut dyn Iterator<Item = &f32>, count: usize| powers.sum::<f32>() / count as f32;
         let now = mean(&mut self.powers.iter().rev().take(NOW), NOW);
         let before = mean(&mut self.powers.iter().take(BEFORE), BEFORE);
