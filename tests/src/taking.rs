@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Child,
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use crate::{
         Sound::{Pause, Phrase as Said, Request},
         sounds,
     },
-    waking::{awake, hearing, waits},
+    waking::{Asked, awake, hearing, waits},
 };
 
 /// Longer than the silence that ends what was woken.
@@ -27,13 +27,32 @@ fn scenario(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     alone_in("taking", name, test);
 }
 
-/// A television says the phrase and goes on, and Tiro listens to it.
-async fn woken(talk: &Talk, pulse: &Pulse, television: &Path) -> Child {
-    waits(talk, pulse, 0).await;
+struct Scene {
+    talk: Talk,
+    /// What the recogniser was given.
+    asked: Arc<Asked>,
+    /// The television.
+    player: Child,
+    /// What the person asks for.
+    request: PathBuf,
+}
+
+/// A television says the phrase and goes on, and Tiro listens to it. `None` where the recordings are not there.
+async fn woken(folder: &Path, pulse: &Pulse) -> Option<Scene> {
+    let television = sounds(folder, &[Pause(600), Said(0), Request, Request, Request])?;
+    let request = sounds(folder, &[Request, Pause(300)])?;
+    let (stt, asked) = hearing("Computer, what", &["What do I have tomorrow?"]);
+    let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
+    waits(&talk, pulse, 0).await;
     let mut command = pulse.command("paplay");
     let player = command.arg("--device=mic_in").arg(television).spawn().unwrap();
     talk.running.until("listening", |s| s.state == "listening").await;
-    player
+    Some(Scene {
+        talk,
+        asked,
+        player,
+        request,
+    })
 }
 
 #[test]
@@ -41,16 +60,15 @@ fn who_holds_the_key_is_heard_and_not_the_television_that_woke_it() {
     scenario(
         "who_holds_the_key_is_heard_and_not_the_television_that_woke_it",
         async |folder, pulse| {
-            let television = [Pause(600), Said(0), Request, Request, Request];
-            let (Some(television), Some(request)) = (
-                sounds(&folder, &television),
-                sounds(&folder, &[Request, Pause(300)]),
-            ) else {
+            let Some(Scene {
+                talk,
+                asked,
+                mut player,
+                request,
+            }) = woken(&folder, &pulse).await
+            else {
                 return;
             };
-            let (stt, asked) = hearing("Computer, what", &["What do I have tomorrow?"]);
-            let talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
-            let mut player = woken(&talk, &pulse, &television).await;
             talk.running.happens(Event::Hotkey(Happened::Pressed)).await;
             player.wait().unwrap();
             tokio::time::sleep(WHILE).await;
@@ -80,16 +98,15 @@ fn who_holds_the_key_is_heard_and_not_the_television_that_woke_it() {
 #[test]
 fn listen_start_holds_what_was_woken() {
     scenario("listen_start_holds_what_was_woken", async |folder, pulse| {
-        let television = [Pause(600), Said(0), Request, Request, Request];
-        let (Some(television), Some(request)) = (
-            sounds(&folder, &television),
-            sounds(&folder, &[Request, Pause(300)]),
-        ) else {
+        let Some(Scene {
+            mut talk,
+            asked,
+            mut player,
+            request,
+        }) = woken(&folder, &pulse).await
+        else {
             return;
         };
-        let (stt, asked) = hearing("Computer, what", &["What do I have tomorrow?"]);
-        let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, awake).await;
-        let mut player = woken(&talk, &pulse, &television).await;
         assert_eq!(talk.listen("start").await, "listening");
         player.wait().unwrap();
         tokio::time::sleep(WHILE).await;

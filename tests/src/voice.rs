@@ -171,27 +171,6 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The same of somebody who calls in noise, and calls again when nobody listens, as people do: how often a phrase is heard in
-    /// noise is a rate (`wake.rs`), and what is seen here is that it leads to an answer. Once again and no more.
-    fn call(&self, parts: &[Sound]) -> Came {
-        let turns = self.daemon.status().turns;
-        let ended = self.play(parts);
-        // A look takes five seconds at most.
-        std::thread::sleep(Duration::from_secs(6));
-        let status = self.daemon.status();
-        if status.turns == turns && status.state == "idle" {
-            println!("nobody heard; once again");
-            return self.ask(parts);
-        }
-        self.daemon.until("answered", |s| s.turns > turns);
-        self.until_silent();
-        Came {
-            report: self.last_report(),
-            spoken: PathBuf::new(),
-            ended,
-        }
-    }
-
     fn until_silent(&self) {
         let quiet = |state: &str| matches!(state, "idle" | "listening");
         self.daemon.until("silent", |s| quiet(&s.state));
@@ -235,18 +214,20 @@ impl Came {
     }
 }
 
+/// A demo world, and a sound server for it; `None` where they or the recordings are not there, which is said.
+fn world() -> Option<(Tiro, Pulse)> {
+    let tiro = Tiro::in_the_demo_world()?;
+    let pulse = Pulse::start(tiro.home())?;
+    sounds(tiro.home(), &[Request])?;
+    Some((tiro, pulse))
+}
+
 /// The scenes share one daemon: each leaves it waiting for the phrase.
 #[test]
 fn real_conversation_by_voice() {
-    let Some(tiro) = Tiro::in_the_demo_world() else {
+    let Some((tiro, pulse)) = world() else {
         return;
     };
-    let Some(pulse) = Pulse::start(tiro.home()) else {
-        return;
-    };
-    if sounds(tiro.home(), &[Request]).is_none() {
-        return;
-    }
     let scene = Scene::start(&tiro, pulse);
     let mut actions = Vec::new();
     let mut acted = |came: &Came| {
@@ -283,7 +264,7 @@ fn real_conversation_by_voice() {
     scene.until_idle();
 
     println!("-- another person, in a kitchen");
-    let came = scene.call(&[
+    let came = scene.ask(&[
         Noise(1500),
         Pause(400),
         Phrase(2),
@@ -367,15 +348,9 @@ fn real_conversation_by_voice() {
 /// stops for them. How it is with louder speakers `wake.rs` measures.
 #[test]
 fn real_call_is_heard_over_what_tiro_says() {
-    let Some(tiro) = Tiro::in_the_demo_world() else {
+    let Some((tiro, pulse)) = world() else {
         return;
     };
-    let Some(pulse) = Pulse::start(tiro.home()) else {
-        return;
-    };
-    if sounds(tiro.home(), &[Request]).is_none() {
-        return;
-    }
     // 24 dB softer than espeak-ng is, which speaks at -17 dB; the calls are at -26 to -18 dB.
     pulse.soft_echo(40);
     // Nobody is listened to after an answer, so that only a call leads to it.
@@ -409,15 +384,9 @@ fn real_call_is_heard_over_what_tiro_says() {
 /// The wake word is on and nobody calls: what the daemon and the recogniser cost in a silent room and in a kitchen.
 #[test]
 fn real_listening_all_day_costs_little() {
-    let Some(tiro) = Tiro::in_the_demo_world() else {
+    let Some((tiro, pulse)) = world() else {
         return;
     };
-    let Some(pulse) = Pulse::start(tiro.home()) else {
-        return;
-    };
-    if sounds(tiro.home(), &[Request]).is_none() {
-        return;
-    }
     let scene = Scene::start(&tiro, pulse);
     // What the start left to be done is over.
     std::thread::sleep(Duration::from_secs(10));
@@ -435,8 +404,7 @@ fn real_listening_all_day_costs_little() {
             share(0),
             share(1)
         );
-        // 2 % is aimed for on a quiet machine.
-        assert!(share(0) < 4.0, "{place}");
+        assert!(share(0) < 2.0, "{place}");
         assert_eq!(scene.daemon.status().turns, 0);
     }
 }
@@ -445,15 +413,9 @@ fn real_listening_all_day_costs_little() {
 /// speech on.
 #[test]
 fn real_requests_that_need_the_model_are_acted_on_soon() {
-    let Some(tiro) = Tiro::in_the_demo_world() else {
+    let Some((tiro, pulse)) = world() else {
         return;
     };
-    let Some(pulse) = Pulse::start(tiro.home()) else {
-        return;
-    };
-    if sounds(tiro.home(), &[Request]).is_none() {
-        return;
-    }
     // Silent, so that nothing but the decision and the tool is waited for.
     let config = CONFIG.replace("espeak-ng", "off") + "\n[agent]\nreflex = false\n";
     let scene = Scene::with(&tiro, pulse, &config);
@@ -498,10 +460,7 @@ fn real_requests_that_need_the_model_are_acted_on_soon() {
 /// How soon the words are there when somebody has finished: at the pause, before it is sure that nothing more comes.
 #[test]
 fn real_words_are_there_when_the_person_has_finished() {
-    let Some(tiro) = Tiro::in_the_demo_world() else {
-        return;
-    };
-    let Some(pulse) = Pulse::start(tiro.home()) else {
+    let Some((tiro, pulse)) = world() else {
         return;
     };
     let Some(command) = recording(COMMAND) else { return };

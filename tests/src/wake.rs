@@ -18,7 +18,10 @@ use models::{
     stt::{SAMPLE_RATE, Stt},
 };
 
-use crate::home::root;
+use crate::{
+    home::root,
+    spoken::{Sound::Say, sounds},
+};
 
 const RATE: usize = SAMPLE_RATE as usize;
 /// Phrases that are listened for beside those that somebody says.
@@ -345,17 +348,9 @@ async fn real_wake_word_is_heard_over_tiro_itself() {
     let says = "You have eight events this week: Dentist tomorrow at half past nine, Lunch with Anna at half past twelve, Project \
                 review at three, Choir on Thursday evening, Parents on Saturday, and three more.";
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("says.wav");
-    let status = std::process::Command::new("espeak-ng")
-        .args(["-v", "en-us", "-w"])
-        .arg(&file)
-        .arg(says)
-        .status();
-    assert!(
-        status
-            .expect("espeak-ng is there; run `cargo xtask setup`")
-            .success()
-    );
+    let Some(file) = sounds(folder.path(), &[Say(says)]) else {
+        return;
+    };
     let spoken = wav::read(&file).unwrap();
     // 18, 15 and 8 were heard: a loudspeaker that is nearly as loud as the person hides them.
     calls_over("Tiro itself", &spoken, Some(says), 15.0, 16).await;

@@ -115,7 +115,7 @@ impl Wake {
     pub fn settings(&self) -> Option<WakeSettings> {
         use std::time::Duration;
         // Without a phrase the microphone would be open for nothing.
-        let wanted = self.enabled && !self.phrases.is_empty();
+        let wanted = self.enabled && !self.has_no_phrase();
         wanted.then(|| WakeSettings {
             phrases: Phrases::new(self.phrases.clone(), self.sensitivity as f32).into(),
             refractory: Duration::from_secs_f64(self.refractory_seconds),

@@ -18,7 +18,6 @@ use cpal::{
     Data, Device, ErrorKind, FromSample, Host, HostId, SampleFormat, SizedSample, StreamConfig,
     traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _},
 };
-
 use tokio::sync::watch;
 
 use super::pipe::Writer;
@@ -278,7 +277,11 @@ impl Found {
 
     /// Whether it is no microphone but what a speaker plays.
     fn is_monitor(&self) -> bool {
-        self.id.ends_with(".monitor")
+        match &self.kind {
+            #[cfg(target_os = "linux")]
+            Kind::Source(source) => source.is_monitor(),
+            Kind::Device(_) => self.id.ends_with(".monitor"),
+        }
     }
 
     fn closed(self, way: String) -> anyhow::Result<Microphone> {

@@ -412,10 +412,6 @@ mod tests {
         }
     }
 
-    fn loudness(samples: &[f32]) -> f32 {
-        (samples.iter().map(|s| s * s).sum::<f32>() / samples.len().max(1) as f32).sqrt()
-    }
-
     /// Commands of people, then silence as a room has it: over soon, and not before they have spoken.
     #[test]
     fn commands_of_people_are_heard_to_their_end() {
@@ -484,7 +480,7 @@ mod tests {
             for (n, path) in commands.iter().enumerate() {
                 let samples = wav::read(path).unwrap();
                 let spoken = &samples[vad::speech(&samples).unwrap()];
-                let gain = loudness(spoken) / loudness(&television) * 10f32.powf(-farther / 20.0);
+                let gain = vad::level(spoken) / vad::level(&television) * 10f32.powf(-farther / 20.0);
                 // Another part of the programme for each.
                 let at = |k: usize| television[(n * 48_000 + k) % television.len()] * gain;
                 let end = last(&samples);

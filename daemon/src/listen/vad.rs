@@ -140,7 +140,8 @@ fn score(detector: &mut Detector, part: &[f32], gain: f32) -> f32 {
     detector.predict_f32(&frame)
 }
 
-fn level(frame: &[f32]) -> f32 {
+/// The root mean square.
+pub(super) fn level(frame: &[f32]) -> f32 {
     (frame.iter().map(|s| s * s).sum::<f32>() / frame.len() as f32).sqrt()
 }
 

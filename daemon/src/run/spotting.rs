@@ -86,9 +86,8 @@ impl Spotter {
             }
         }
     }
-}
 
-impl Spotter {
+    /// What a clip turned out to be; `own` is what Tiro said lately.
     async fn looked(&self, clip: &Candidate, own: Option<&str>) -> Result<Looked, EngineError> {
         // A task of its own, because one that takes too long goes on: it has loaded for the next clip.
         let stt = Arc::clone(&self.stt);
