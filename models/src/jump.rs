@@ -211,14 +211,23 @@ impl Jump {
 
 /// What of a forced text is evaluated ahead: up to where the model would begin a new token by itself, because one that begins
 /// in the middle of what it knows chooses differently. Seen: after ` {` models close the braces, where they would have
-/// written ` {"` in one token. New tokens begin behind a colon, and behind a quote that opens a text; a quote that closes
-/// one is written together with what follows it.
+/// written ` {"` in one token. New tokens begin behind a colon, behind a quote that opens a text, and behind a whole word
+/// where others follow; a quote that closes a text is written together with what follows it.
 pub fn whole(forced: &str) -> &str {
     let begins = ["\":", " \"", "{\"", "[\""].iter().filter_map(|end| {
         let at = forced.rfind(end)?;
         Some(at + end.len())
     });
-    &forced[..begins.max().unwrap_or_default()]
+    // What does not begin with a blank may be the rest of a word, of which the model knows other pieces.
+    let words = forced.starts_with(' ').then(|| words(forced)).flatten();
+    &forced[..begins.chain(words).max().unwrap_or_default()]
+}
+
+/// Where the last word ends that something else follows.
+fn words(forced: &str) -> Option<usize> {
+    let ends = forced.char_indices().zip(forced.chars().skip(1));
+    let ends = ends.filter(|((_, word), next)| word.is_alphanumeric() && !next.is_alphanumeric());
+    ends.map(|((at, last), _)| at + last.len_utf8()).last()
 }
 
 /// Reads GBNF, one rule a line as Tiro writes it.
@@ -536,6 +545,10 @@ natural ::= "0" | [1-9] [0-9]{0,3}
             ("own\"", ""),
             ("own\", \"", "own\", \""),
             ("\"shop", ""),
+            (" at quarter past eleven\"", " at quarter past eleven"),
+            (" at quarter past elev", " at quarter past"),
+            (" at", ""),
+            ("day at noon\"", ""),
             ("", ""),
         ] {
             assert_eq!(whole(forced), ahead, "{forced:?}");
