@@ -2,6 +2,7 @@
 
 mod desktop_front;
 mod enquiries;
+mod foresee;
 mod front;
 mod listening;
 mod look;
@@ -18,10 +19,7 @@ use std::{
     io::IsTerminal as _,
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{
-        Arc, Mutex as StdMutex,
-        atomic::{AtomicBool, AtomicUsize},
-    },
+    sync::{Arc, Mutex as StdMutex, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
 
@@ -294,8 +292,8 @@ pub struct Daemon {
     preparing: Option<JoinHandle<()>>,
     /// Evaluates the conversation between turns, or what is being said.
     warming: Option<JoinHandle<()>>,
-    /// What was said so far, when that is being evaluated, and whether it is a whole request by itself.
-    foreseen: Option<(String, Arc<AtomicBool>)>,
+    /// What was said so far, when the model reads that, and what it made of it.
+    foreseen: Option<(String, foresee::Foreseeing)>,
     /// How the next turn begins, when it begins a new conversation.
     forget: Arc<StdMutex<Option<Forget>>>,
     questions: Arc<StdMutex<Questions>>,

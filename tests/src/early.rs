@@ -1,5 +1,5 @@
-//! What is said is recognised, and read by the model, while it is said: push to talk on a private sound server, with a
-//! recogniser and a model that follow a script.
+//! What is said is recognised, and decided about by the model, before it is sure that the person has finished: push to talk on
+//! a private sound server, with a recogniser and a model that follow a script.
 
 use std::{
     sync::{
@@ -9,10 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use daemon::{reply::Happening, room::Parts};
+use daemon::{
+    agent::{IfUnsure, Settings},
+    listen::Utterance,
+    reply::Happening,
+    report::Report,
+    room::{Foreseen, Parts, Room},
+    turn::turn,
+};
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 
 use crate::{
+    home::Home,
+    loading::Alone,
     microphone::{Talk, alone_in, tomorrow},
     spoken::{
         Sound::{Pause, Request},
@@ -49,7 +58,16 @@ fn the_words_are_told_before_the_person_has_finished() {
             };
             let words = &["what", "what do I have", "what do I have tomorrow"];
             let (stt, asked) = growing(words);
-            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow()]), stt, early).await;
+            let llm = ScriptedLlm::answering(|_| Reply::Text(tomorrow()));
+            let mut talk = Talk::with(llm, stt, |parts| {
+                early(parts);
+                // The index decides that something is to be called.
+                parts.settings = Settings {
+                    reflex: false,
+                    ..Settings::default()
+                };
+            })
+            .await;
             talk.open("toggle", &pulse).await;
             let player = pulse
                 .command("paplay")
@@ -69,6 +87,7 @@ fn the_words_are_told_before_the_person_has_finished() {
                 })
                 .await;
             assert_eq!(said, words[2]);
+            let asked_by_then = talk.running.llm.prompts().len();
             println!("{so_far:?}, asked {} times", asked.load(Ordering::Relaxed));
             assert!(so_far.len() >= 2, "{so_far:?}");
             assert_eq!(so_far.last().unwrap(), &said, "known at the pause");
@@ -76,15 +95,13 @@ fn the_words_are_told_before_the_person_has_finished() {
             assert!(reply.contains("Dentist"), "{reply}");
             pulse.until_recorders(0);
             finish(player);
-            // The model had read all of it when it was asked.
-            assert_eq!(talk.running.llm.prompts().len(), 1, "it was asked once");
+            // The model had decided when it was sure that this was all, and is not asked again.
+            let of_all = |prompts: Vec<String>| prompts.iter().filter(|p| p.contains(words[2])).count();
+            assert!(asked_by_then > 0, "nothing was decided before the end");
+            assert_eq!(of_all(talk.running.llm.prompts()), 1, "it was asked once");
             talk.running.until("counted", |s| s.turns == 1).await;
             let tokens = talk.running.status().await.tokens;
-            println!("{tokens:?}");
-            assert!(
-                tokens.prompt > 100 && tokens.prompt - tokens.cached <= 2,
-                "{tokens:?}"
-            );
+            assert!(tokens.prompt > 100, "what it cost is counted: {tokens:?}");
         },
     );
 }
@@ -216,6 +233,73 @@ fn saying() -> (ScriptedStt, Arc<Mutex<&'static str>>) {
     let heard = Arc::clone(&said);
     let stt = ScriptedStt::answering(move |_| Reply::Text((*heard.lock().unwrap()).to_owned()));
     (stt, said)
+}
+
+/// A room whose model asks for tomorrow, whatever is said.
+fn room(settings: Settings) -> (Home, Arc<ScriptedLlm>, Room) {
+    let home = Home::empty("2026-11-20T09:00[Europe/Berlin]");
+    let llm = Arc::new(ScriptedLlm::answering(|_| Reply::Text(tomorrow())));
+    let room = home.room(llm.clone(), settings);
+    (home, llm, room)
+}
+
+const TOMORROW: &str = "Could you look what is on my calendar tomorrow evening?";
+
+async fn asks(room: &mut Room, text: &str) -> Report {
+    turn(room, Utterance::Text(text.to_owned()), &mut Alone).await
+}
+
+#[tokio::test]
+async fn what_was_foreseen_is_asked_once_and_done_only_in_the_turn() {
+    let (_home, llm, mut room) = room(Settings::default());
+    assert_eq!(room.foresee(TOMORROW).await.unwrap(), Foreseen::Decided);
+    assert_eq!(llm.requests().len(), 1);
+    assert!(room.agent().said_words().is_empty(), "nothing was said yet");
+    let report = asks(&mut room, TOMORROW).await;
+    assert_eq!(report.calls.len(), 1);
+    assert_eq!(report.steps, 1);
+    assert_eq!(llm.requests().len(), 1, "it is not asked again");
+    // Another time it is: what the conversation holds now is part of the question.
+    asks(&mut room, TOMORROW).await;
+    assert_eq!(llm.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_foreseen_of_other_words_counts_for_nothing() {
+    let (_home, llm, mut room) = room(Settings::default());
+    room.foresee(TOMORROW).await.unwrap();
+    let report = asks(&mut room, "Could you look what is on my calendar on Friday evening?").await;
+    assert_eq!((report.calls.len(), llm.requests().len()), (1, 2));
+    // What the turn before did not use is not kept for the next one.
+    room.forget();
+    asks(&mut room, TOMORROW).await;
+    assert_eq!(llm.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn where_the_model_may_answer_in_words_it_only_reads_ahead() {
+    let (_home, llm, mut room) = room(Settings {
+        unsure: IfUnsure::Model,
+        act_score: 1.0,
+        reflex: false,
+        ..Settings::default()
+    });
+    assert_eq!(room.foresee(TOMORROW).await.unwrap(), Foreseen::Read);
+    assert!(llm.requests().is_empty(), "nothing is written ahead");
+    let report = asks(&mut room, TOMORROW).await;
+    let tokens = report.tokens;
+    assert!(
+        tokens.prompt > 100 && tokens.prompt - tokens.cached <= 2,
+        "{tokens:?}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_foreseen_where_nobody_has_to_think() {
+    let (_home, llm, mut room) = room(Settings::default());
+    assert_eq!(room.foresee("What time is it?").await.unwrap(), Foreseen::Whole);
+    assert_eq!(room.foresee("Order me a taxi.").await.unwrap(), Foreseen::Nothing);
+    assert!(llm.requests().is_empty());
 }
 
 fn finish(mut player: std::process::Child) {

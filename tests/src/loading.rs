@@ -28,7 +28,7 @@ use crate::{
 const NOW: &str = "2026-11-20T09:00[Europe/Berlin]";
 
 /// Nobody looks, nobody answers.
-struct Alone;
+pub struct Alone;
 
 #[async_trait]
 impl Front for Alone {

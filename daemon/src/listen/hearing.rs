@@ -21,6 +21,7 @@ use super::{
     stream::{Begins, Left, Reins, SoFar, Take, Wish, follow},
     vad,
 };
+use crate::room::Foreseen;
 
 pub(crate) use super::stream::LOST;
 
@@ -158,11 +159,11 @@ impl Listening {
         self.reins.set(Wish::Stop);
     }
 
-    /// What to call when the words up to this frame turn out to be a whole request: less silence then ends it, unless they
-    /// sound as if more should come.
-    pub fn whole(&self, spoken: usize, text: &str) -> impl Fn() + Send + use<> {
-        let (reins, percent) = (Arc::clone(&self.reins), pace::after_whole(text));
-        move || reins.set_pace(spoken, percent)
+    /// What to call with what becomes known of the words up to this frame: less silence then ends a request that lacks nothing,
+    /// unless the words sound as if more should come.
+    pub fn known(&self, spoken: usize, text: &str) -> impl Fn(Foreseen) + Send + use<> {
+        let (reins, text) = (Arc::clone(&self.reins), text.to_owned());
+        move |known| reins.set_pace(spoken, pace::after_known(&text, known))
     }
 
     /// Whether the longest length ended it while the person may have had more to say.

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -18,7 +18,6 @@ use super::{
     Asking, Daemon, Event, MAX_WAITING, Running, Source,
     front::{Speaking, lock},
     meant::OWN,
-    one_turn::forgotten,
 };
 use crate::{
     bus::Client,
@@ -30,7 +29,7 @@ use crate::{
         standing::Begins,
     },
     reply::{Confirmation, Happening, State, answer, plain_words},
-    room::{Foreseen, Limits, transcribe},
+    room::{Limits, transcribe},
     speak::earcon::Earcon,
 };
 
@@ -97,9 +96,9 @@ pub(super) enum Way {
 
 /// A microphone that is open, or about to be, or has just been.
 pub(super) struct Open {
-    number: u64,
+    pub(super) number: u64,
     pub(super) way: Way,
-    listening: Listening,
+    pub(super) listening: Listening,
     pub(super) client: u64,
     connection: Option<Client>,
     /// The question that what is said answers.
@@ -405,61 +404,6 @@ impl Daemon {
             }
             self.next();
         }
-    }
-
-    /// Whoever is listened to sees what was understood so far. Where that may be all, since they paused after this frame, the
-    /// model begins to read it; where it needs none, it is waited less for more.
-    pub(super) fn so_far(&mut self, number: u64, text: String, pause: Option<usize>) {
-        let mut listenings = self.open.iter().chain(&self.closing);
-        let Some(open) = listenings.find(|open| open.number == number) else {
-            return;
-        };
-        let request = match (open.way, &self.parts.wake) {
-            (Way::Woken(_), Some(wake)) => wake.phrases.strip(&text).trim(),
-            _ => text.trim(),
-        };
-        let foreseeable = open.question.is_none() && self.running.is_none() && !request.is_empty();
-        let request = pause
-            .filter(|_| foreseeable)
-            .map(|spoken| (request.to_owned(), open.listening.whole(spoken, &text)));
-        self.tell_one(open.client, Happening::Hearing { text });
-        if let Some((request, whole)) = request {
-            self.foresee(request, whole);
-        }
-    }
-
-    /// Lets the model read what the person may have said, until they say something else. Calls `whole` when nobody has to
-    /// think about it.
-    fn foresee(&mut self, text: String, whole: impl Fn() + Send + 'static) {
-        if let Some((before, is_whole)) = &self.foreseen
-            && *before == text
-        {
-            if is_whole.load(Ordering::Relaxed) {
-                whole();
-            }
-            return;
-        }
-        let is_whole = Arc::<AtomicBool>::default();
-        let found = Arc::clone(&is_whole);
-        self.part_after_silence();
-        let (room, words) = (Arc::clone(&self.room), text.clone());
-        let forget = Arc::clone(&self.forget);
-        let reading = tokio::spawn(async move {
-            let mut room = room.lock().await;
-            forgotten(&mut room, &forget);
-            match room.foresee(&words).await {
-                Ok(Foreseen::Whole) => {
-                    found.store(true, Ordering::Relaxed);
-                    whole();
-                }
-                Ok(Foreseen::Read | Foreseen::Nothing) => {}
-                Err(error) => tracing::debug!(%error, "what may have been said could not be read ahead"),
-            }
-        });
-        if let Some(before) = self.warming.replace(reading) {
-            before.abort();
-        }
-        self.foreseen = Some((text, is_whole));
     }
 
     /// The microphone is closed: from now on the recogniser is what is waited for.
