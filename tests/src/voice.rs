@@ -419,18 +419,12 @@ fn real_requests_that_need_the_model_are_acted_on_soon() {
     // Silent, so that nothing but the decision and the tool is waited for.
     let config = CONFIG.replace("espeak-ng", "off") + "\n[agent]\nreflex = false\n";
     let scene = Scene::with(&tiro, pulse, &config);
-    let requests = [
-        ("What time is it?", "clock.now"),
-        ("What do I have on my calendar tomorrow?", "calendar.query"),
-        ("Set a timer for ten minutes.", "timers.set"),
-        ("Set an alarm for seven thirty tomorrow morning.", "alarms.set"),
-        ("What do I have on my calendar on Friday?", "calendar.query"),
-        ("Cancel the timer.", "timers.cancel"),
-        ("What are my alarms?", "alarms.list"),
-    ];
+    // `cargo xtask beside` asks the plain pipeline the same.
+    let requests = include_str!("../audio/decided.tsv").lines();
+    let requests: Vec<(&str, &str)> = requests.map(|line| line.split_once('\t').unwrap()).collect();
     let (mut right, mut times) = (0, Vec::new());
     // The first one loads the model; that is measured elsewhere.
-    for (n, (request, tool)) in std::iter::once(&requests[0]).chain(&requests).enumerate() {
+    for (n, (tool, request)) in std::iter::once(&requests[0]).chain(&requests).enumerate() {
         let came = scene.ask(&[Pause(500), Phrase(0), Pause(900), Say(request), Pause(300)]);
         let calls = came.report["calls"].as_array().unwrap();
         let called = calls.iter().map(|call| call["name"].as_str().unwrap());

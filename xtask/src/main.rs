@@ -11,6 +11,7 @@ mod test;
 mod demo;
 mod dist;
 mod idle;
+mod beside;
 mod place;
 mod run;
 mod voice;
@@ -35,6 +36,7 @@ Usage: cargo xtask COMMAND
                             an otherwise empty Debian (mmdebstrap), where the doctor and systemd look at it.
   idle [--program FILE] [--seconds N]
                             Measure what a daemon costs that nobody talks to; fails when it is too much.
+  beside                    Ask Tiro and the plain pipeline (faster-whisper, all tools, llama.cpp) the same aloud, and print both times.
 
 TIRO_MODELS names the folder of the weights; it defaults to the one that tiro itself uses.
 ";
@@ -60,6 +62,7 @@ fn command(args: &[String]) -> Result<()> {
             setup::Use::Test,
         ]),
         ["idle", options @ ..] => idle::idle(options),
+        ["beside"] => beside::beside(),
         ["dist", options @ ..] => dist::dist(options),
         ["demo", options @ ..] => demo::demo(options),
         ["test", options @ ..] => test::test(options),
