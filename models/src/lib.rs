@@ -10,7 +10,6 @@ pub mod engine;
 pub mod server;
 pub mod ghosts;
 pub mod decode;
-pub mod draft;
 pub mod expected;
 pub mod jump;
 pub mod machine;

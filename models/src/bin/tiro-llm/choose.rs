@@ -39,17 +39,16 @@ impl Chooser {
         Ok(Chooser { grammar, chance })
     }
 
-    /// The next token after the one that stands at this place of the last batch; -1 is its last. The model's own choice is
-    /// checked against the grammar first, and only when it is not allowed is the grammar applied to the whole vocabulary:
-    /// that is ten times the work. For greedy choice the result is the same, and choosing again among the allowed is the same
-    /// distribution.
+    /// The next token after the last evaluated one. The model's own choice is checked against the grammar first,
+    /// and only when it is not allowed is the grammar applied to the whole vocabulary: that is ten times the work.
+    /// For greedy choice the result is the same, and choosing again among the allowed is the same distribution.
     ///
     /// # Errors
     /// `Refused` when the grammar allows nothing more.
-    pub(crate) fn choose(&mut self, context: &LlamaContext<'_>, at: i32) -> Result<LlamaToken, EngineError> {
+    pub(crate) fn choose(&mut self, context: &LlamaContext<'_>) -> Result<LlamaToken, EngineError> {
         let free = match &mut self.chance {
-            None => best(context.get_logits_ith(at)),
-            Some(chance) => pick(chance, &mut context.token_data_array_ith(at)),
+            None => best(context.get_logits_ith(-1)),
+            Some(chance) => pick(chance, &mut context.token_data_array_ith(-1)),
         };
         let Some(grammar) = &mut self.grammar else {
             return free.ok_or_else(nothing_left);
@@ -57,7 +56,7 @@ impl Chooser {
         let token = match free.filter(|token| allows(grammar, *token)) {
             Some(token) => token,
             None => {
-                let mut all = context.token_data_array_ith(at);
+                let mut all = context.token_data_array_ith(-1);
                 all.apply_sampler(grammar);
                 all.data.retain(|candidate| candidate.logit() > f32::NEG_INFINITY);
                 all.selected = None;

@@ -9,7 +9,7 @@ use llama_cpp_2::{
     llama_batch::LlamaBatch, token::LlamaToken,
 };
 use models::{
-    EngineError, draft,
+    EngineError,
     jump::{self, Jump},
     llm::{End, Generate, Generated, ModelInfo, Opening, Piece, Usage},
     machine, openings,
@@ -43,8 +43,6 @@ pub(crate) struct Session<'m> {
     held: Vec<LlamaToken>,
     /// The last prefix, for models whose cache cannot be cut back: they return to it instead of to nothing.
     prefix: Option<(Vec<LlamaToken>, SeqState)>,
-    /// Whether tokens are evaluated on the chance that they are chosen, because they can be taken back.
-    drafts: bool,
 }
 
 /// The prompt and the beginning of the answer are evaluated.
@@ -103,7 +101,6 @@ impl<'m> Session<'m> {
             batch: LlamaBatch::new(CHUNK, 1),
             held: Vec::new(),
             prefix: None,
-            drafts: can_forget(weights),
         })
     }
 
@@ -182,9 +179,6 @@ impl<'m> Session<'m> {
             chooser.accept(token)?;
             tell(stream.push(&self.tokens.bytes(token)));
         }
-        // What was evaluated on the chance that it is chosen and stands last in the cache, and where in the last batch the
-        // token before it is.
-        let (mut drafted, mut at) = (Vec::new(), -1);
         let end = loop {
             if cancelled() {
                 break End::Cancelled;
@@ -201,11 +195,10 @@ impl<'m> Session<'m> {
                     false => End::Turn,
                 };
             }
-            let stands = self.held.len() - drafted.len();
-            if usage.generated >= request.max_tokens || stands >= self.weights.context as usize {
+            if usage.generated >= request.max_tokens || self.held.len() >= self.weights.context as usize {
                 break End::Length;
             }
-            let token = chooser.choose(&self.context, at)?;
+            let token = chooser.choose(&self.context)?;
             if self.tokens.ends(token) {
                 break End::Turn;
             }
@@ -220,56 +213,16 @@ impl<'m> Session<'m> {
             if stream.stopped() {
                 continue;
             }
-            if usage.generated >= request.max_tokens || stands + written.len() > self.context.n_ctx() as usize
+            if usage.generated >= request.max_tokens
+                || self.held.len() + written.len() > self.context.n_ctx() as usize
             {
                 break End::Length;
             }
-            if drafted.starts_with(&written) {
-                drafted.drain(..written.len());
-                at += number(written.len()).cast_signed();
-                continue;
-            }
-            let right = common(&drafted, &written);
-            self.take_back(drafted.len() - right, cancelled)?;
-            let rest = &written[right..];
-            drafted = self.draft(rest);
-            self.decode(&[rest, &drafted].concat(), 1 + drafted.len())?;
-            at = number(rest.len()).cast_signed() - 1;
+            self.decode(&written, true)?;
         };
-        // The cache keeps nothing that was not written.
-        self.take_back(drafted.len(), cancelled)?;
         tell(stream.finish());
         usage.decode_ms = millis(start);
         Ok(Generated { text, end, usage })
-    }
-
-    /// What may follow these tokens, which are chosen and not evaluated yet, as far as there is room for it.
-    fn draft(&self, written: &[LlamaToken]) -> Vec<LlamaToken> {
-        let room = (self.context.n_ctx() as usize).saturating_sub(self.held.len() + written.len());
-        if !self.drafts || room == 0 {
-            return Vec::new();
-        }
-        // A word says what may follow it; a comma or a quote does not.
-        let is_word = |token: &LlamaToken| {
-            let bytes = self.tokens.bytes(*token);
-            bytes.iter().filter(|byte| byte.is_ascii_alphanumeric()).count() > 1
-        };
-        let seen = [&self.held[self.held.len().saturating_sub(draft::BACK)..], written].concat();
-        let found = draft::draft(&seen, is_word);
-        found[..found.len().min(room)].to_vec()
-    }
-
-    /// Drops so many tokens from the end of the cache. Should it not let go of them alone, the others are evaluated again.
-    fn take_back(&mut self, count: usize, cancelled: Cancelled<'_>) -> Result<(), EngineError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let kept = self.held[..self.held.len() - count].to_vec();
-        if self.cut_back(kept.len()) < kept.len() {
-            self.drafts = false;
-            self.evaluate(&kept, kept.len(), cancelled)?;
-        }
-        Ok(())
     }
 
     /// A token that was chosen, and what the grammar forces behind it.
@@ -391,13 +344,14 @@ impl<'m> Session<'m> {
         keep: usize,
         cancelled: Cancelled<'_>,
     ) -> Result<usize, EngineError> {
-        let cached = self.cut_back(common(&self.held, tokens).min(keep));
+        let common = self.held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
+        let cached = self.cut_back(common.min(keep));
         for chunk in tokens[cached..].chunks(CHUNK) {
             if cancelled() {
                 return Err(EngineError::Cancelled);
             }
             let last = self.held.len() + chunk.len() == tokens.len();
-            self.decode(chunk, usize::from(last))?;
+            self.decode(chunk, last)?;
         }
         Ok(cached)
     }
@@ -443,12 +397,11 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Evaluates tokens behind what is held; the next choice can be made after each of the last `outputs`.
-    fn decode(&mut self, tokens: &[LlamaToken], outputs: usize) -> Result<(), EngineError> {
+    fn decode(&mut self, tokens: &[LlamaToken], logits: bool) -> Result<(), EngineError> {
         self.batch.clear();
         for (i, token) in tokens.iter().enumerate() {
             let position = i32::try_from(self.held.len() + i).unwrap_or(i32::MAX);
-            let wanted = i + outputs >= tokens.len();
+            let wanted = logits && i + 1 == tokens.len();
             let added = self.batch.add(*token, position, &[0], wanted);
             added.map_err(|e| EngineError::Protocol(e.to_string()))?;
         }
@@ -494,20 +447,6 @@ impl<'m> Session<'m> {
         }
         Ok(())
     }
-}
-
-/// How many tokens both begin with.
-fn common(a: &[LlamaToken], b: &[LlamaToken]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
-/// Whether the cache lets go of single tokens at its end: recurrent and hybrid models do not, and where attention slides what
-/// came before is gone already.
-fn can_forget(weights: &Weights) -> bool {
-    let model = &weights.model;
-    let key = format!("{}.attention.sliding_window", weights.header.architecture);
-    let slides = model.meta_val_str(&key).is_ok_and(|window| window != "0");
-    !model.is_recurrent() && !model.is_hybrid() && !slides
 }
 
 /// The tokens of what a grammar forces now, unless that is the end.
