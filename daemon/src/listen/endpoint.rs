@@ -379,13 +379,19 @@ mod tests {
     }
 
     /// Where it is over, in seconds, when this is heard, and then this for three seconds more.
-    fn heard(samples: &[f32], mut room: impl FnMut(usize) -> f32) -> Option<(End, f64)> {
+    fn heard(samples: &[f32], room: impl FnMut(usize) -> f32) -> Option<(End, f64)> {
+        heard_at(100, samples, room)
+    }
+
+    /// The same at another pace from the beginning to the end.
+    fn heard_at(pace: u32, samples: &[f32], mut room: impl FnMut(usize) -> f32) -> Option<(End, f64)> {
         let mut all = samples.to_vec();
         all.extend(std::iter::repeat_n(0.0, 48_000));
         for (n, sample) in all.iter_mut().enumerate() {
             *sample += room(n);
         }
         let (mut ear, mut endpointer) = (vad::Ear::default(), Endpointer::new(RULES));
+        endpointer.set_pace(pace);
         let (mut frame, mut over) = (0_u32, None);
         ear.hear(&all, |heard| {
             frame += 1;
@@ -438,6 +444,28 @@ mod tests {
         );
         assert!(cut.len() * 20 <= commands.len(), "cut off: {cut:?}");
         assert!(p50 < 1.0 && most < 2.0);
+    }
+
+    /// Who pauses in the middle of an order for longer than the shorter silences that end one, if what they said until then were
+    /// taken for all: an upper bound, because it seldom is a request that lacks nothing.
+    #[test]
+    fn few_pause_longer_than_what_ends_a_request_that_lacks_nothing() {
+        let Some(folder) = recordings() else { return };
+        let commands = wavs(&folder.join("commands"));
+        let mut cut = [100, 80, 60].map(|pace| (pace, 0));
+        for path in &commands {
+            let samples = wav::read(path).unwrap();
+            let spoken = last(&samples);
+            for (pace, cut) in &mut cut {
+                let (_, at) = heard_at(*pace, &samples, hiss()).unwrap();
+                *cut += usize::from(at < spoken);
+            }
+        }
+        println!(
+            "of {} orders, cut off at so many percent: {cut:?}",
+            commands.len()
+        );
+        assert!(cut[1].1 <= 2, "{cut:?}");
     }
 
     /// Of somebody who goes on so much more softly: whether it is over before they do, and whether that is noticed.
