@@ -198,13 +198,18 @@ impl Room {
         self.parts.limits.names.clone()
     }
 
+    /// Begins to read the names of what the person has, which whoever recognises what they say expects.
+    pub fn read_names(&mut self) {
+        let ctx = self.ctx();
+        self.names.begin(ctx);
+    }
+
     /// Loads the model and brings the static prefix into its KV cache, between turns. `None` when both are there already.
     ///
     /// # Errors
     /// What keeps the engine or the model from loading.
     pub async fn ready(&mut self) -> Result<Option<Prepared>, EngineError> {
-        let ctx = self.ctx();
-        self.names.begin(ctx);
+        self.read_names();
         self.agent().settle();
         self.load().await
     }
@@ -326,8 +331,7 @@ impl Room {
     /// # Errors
     /// What keeps the recogniser from it.
     pub async fn transcribe(&mut self, speech: &Speech) -> Result<Transcript, EngineError> {
-        let ctx = self.ctx();
-        self.names.begin(ctx);
+        self.read_names();
         // A recording may be the first that anybody wants of this room.
         self.names.now().await;
         transcribe(&*self.stt, &self.parts.limits, speech).await

@@ -492,6 +492,8 @@ impl Daemon {
         let (room, events) = (Arc::clone(&self.room), self.events.clone());
         let llm = Arc::clone(&self.engines.llm);
         self.preparing = Some(tokio::spawn(async move {
+            // Whoever speaks before the model is there is heard with them, too.
+            room.lock().await.read_names();
             // Without the room: a turn that needs no model does not wait for it.
             if let Err(error) = llm.info().await {
                 tracing::warn!(%error, "the model is not ready");

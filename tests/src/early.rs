@@ -14,7 +14,7 @@ use daemon::{
     listen::Utterance,
     reply::Happening,
     report::Report,
-    room::{Foreseen, Parts, Room},
+    room::{Expecting, Foreseen, Parts, Room},
     turn::turn,
 };
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
@@ -181,6 +181,37 @@ fn a_recogniser_that_fails_while_somebody_speaks_costs_nothing() {
 }
 
 #[test]
+fn the_names_of_what_the_person_has_are_expected_in_the_first_words() {
+    alone_in(
+        "early",
+        "the_names_of_what_the_person_has_are_expected_in_the_first_words",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Request, Pause(300)]) else {
+                return;
+            };
+            let names = Arc::<Mutex<Vec<String>>>::default();
+            let told = Arc::clone(&names);
+            let stt = ScriptedStt::answering(move |request| {
+                told.lock().unwrap().extend(request.names.iter().cloned());
+                Reply::Text("what do I have tomorrow".to_owned())
+            });
+            let llm = ScriptedLlm::replies([tomorrow()]);
+            let mut talk = Talk::with(llm, stt, |parts| {
+                early(parts);
+                parts.limits.names = Expecting::some();
+            })
+            .await;
+            talk.open("toggle", &pulse).await;
+            pulse.speak(&sound);
+            talk.reply().await;
+            let names = names.lock().unwrap();
+            let has = |name: &str| names.iter().any(|known| known.contains(name));
+            assert!(has("Hern\u{e1}ndez") && has("Raman"), "{names:?}");
+        },
+    );
+}
+
+#[test]
 fn a_whole_request_is_waited_for_less_than_others() {
     alone_in(
         "early",
@@ -268,7 +299,11 @@ async fn what_was_foreseen_is_asked_once_and_done_only_in_the_turn() {
 async fn what_was_foreseen_of_other_words_counts_for_nothing() {
     let (_home, llm, mut room) = room(Settings::default());
     room.foresee(TOMORROW).await.unwrap();
-    let report = asks(&mut room, "Could you look what is on my calendar on Friday evening?").await;
+    let report = asks(
+        &mut room,
+        "Could you look what is on my calendar on Friday evening?",
+    )
+    .await;
     assert_eq!((report.calls.len(), llm.requests().len()), (1, 2));
     // What the turn before did not use is not kept for the next one.
     room.forget();
