@@ -2,7 +2,7 @@
 //! the daemon listens to it, over its real socket. The engines follow a script, except in the tests on real models.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
@@ -25,8 +25,9 @@ use crate::{
     desktop::{Bus, Desktop},
     home::root,
     program::{Tiro, finish},
-    pulse::{Pulse, address_in},
+    pulse::{Kind, Pulse},
     session::{arrives, told},
+    spoken::word_error_rate,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,8 +43,13 @@ fn alone(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
 
 /// The same for a test of another module.
 pub fn alone_in(module: &str, name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
+    alone_on(Kind::usual(), module, name, test);
+}
+
+/// The same with a sound server of this kind.
+pub fn alone_on(kind: Kind, module: &str, name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
     if let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) {
-        let Some(pulse) = Pulse::start(&folder) else {
+        let Some(pulse) = Pulse::of(kind, &folder) else {
             return;
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -57,7 +63,7 @@ pub fn alone_in(module: &str, name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture"])
         .arg(format!("{module}::{name}"))
-        .env("PULSE_SERVER", address_in(folder.path()))
+        .env("PULSE_SERVER", kind.address_in(folder.path()))
         .env(FOLDER, folder.path())
         .stderr(Stdio::inherit())
         .output()
@@ -187,7 +193,11 @@ pub fn tomorrow() -> String {
 fn likeness(played: &[f32], heard: &[f32]) -> f32 {
     let range = daemon::listen::vad::speech(played).unwrap();
     // Without the silence around it, of which there is as much as anybody likes.
-    let played = &played[range.start + 4000..range.end - 4000];
+    likeness_of(&played[range.start + 4000..range.end - 4000], heard)
+}
+
+/// The same of all of what was played.
+pub fn likeness_of(played: &[f32], heard: &[f32]) -> f32 {
     let at = |lag: usize, step: usize| -> f32 {
         let (mut dot, mut a, mut b) = (0.0, 0.0, 0.0);
         for (x, y) in played.iter().zip(&heard[lag..]).step_by(step) {
@@ -209,36 +219,39 @@ fn likeness(played: &[f32], heard: &[f32]) -> f32 {
 fn what_is_said_after_a_tap_is_what_the_recogniser_gets_and_becomes_a_turn() {
     alone(
         "what_is_said_after_a_tap_is_what_the_recogniser_gets_and_becomes_a_turn",
-        async |_, pulse| {
-            let Some(command) = recording(COMMAND) else { return };
-            let llm = ScriptedLlm::replies([tomorrow()]);
-            let stt = ScriptedStt::replies(["what do I have tomorrow"]);
-            let mut talk = Talk::with(llm, stt, |_| ()).await;
-            assert_eq!(pulse.recorders(), 0, "the microphone is closed");
-            let began = Instant::now();
-            talk.open("toggle", &pulse).await;
-            println!("the microphone is open after {} ms", began.elapsed().as_millis());
-            talk.running.until("listening", |s| s.state == "listening").await;
-            pulse.speak(&command);
-            let spoken = Instant::now();
-            let reply = talk.reply().await;
-            println!(
-                "answered {} ms after the recording ended",
-                spoken.elapsed().as_millis()
-            );
-            assert!(reply.contains("Dentist"), "{reply}");
-            pulse.until_recorders(0);
-            let (heard, played) = (talk.heard(), wav::read(&command).unwrap());
-            assert_eq!(heard.len(), 1);
-            let like = likeness(&played, &heard[0]);
-            println!("likeness {like}, {} s heard", heard[0].len() / 16_000);
-            assert!(like > 0.9, "{like}");
-            assert!(talk.running.llm.prompts()[0].contains("what do I have tomorrow"));
-            talk.running
-                .until("idle", |s| s.state == "idle" && s.turns == 1)
-                .await;
-        },
+        async |_, pulse| tap_becomes_a_turn(&pulse).await,
     );
+}
+
+/// Somebody taps the key and speaks, whatever the sound server is.
+pub async fn tap_becomes_a_turn(pulse: &Pulse) {
+    let Some(command) = recording(COMMAND) else { return };
+    let llm = ScriptedLlm::replies([tomorrow()]);
+    let stt = ScriptedStt::replies(["what do I have tomorrow"]);
+    let mut talk = Talk::with(llm, stt, |_| ()).await;
+    assert_eq!(pulse.recorders(), 0, "the microphone is closed");
+    let began = Instant::now();
+    talk.open("toggle", pulse).await;
+    println!("the microphone is open after {} ms", began.elapsed().as_millis());
+    talk.running.until("listening", |s| s.state == "listening").await;
+    pulse.speak(&command);
+    let spoken = Instant::now();
+    let reply = talk.reply().await;
+    println!(
+        "answered {} ms after the recording ended",
+        spoken.elapsed().as_millis()
+    );
+    assert!(reply.contains("Dentist"), "{reply}");
+    pulse.until_recorders(0);
+    let (heard, played) = (talk.heard(), wav::read(&command).unwrap());
+    assert_eq!(heard.len(), 1);
+    let like = likeness(&played, &heard[0]);
+    println!("likeness {like}, {} s heard", heard[0].len() / 16_000);
+    assert!(like > 0.9, "{like}");
+    assert!(talk.running.llm.prompts()[0].contains("what do I have tomorrow"));
+    talk.running
+        .until("idle", |s| s.state == "idle" && s.turns == 1)
+        .await;
 }
 
 #[test]
@@ -318,49 +331,53 @@ fn silence_is_no_turn_and_what_is_cancelled_is_gone() {
 fn a_sound_server_that_dies_costs_one_sentence() {
     alone(
         "a_sound_server_that_dies_costs_one_sentence",
-        async |folder, pulse| {
-            let Some(command) = recording(COMMAND) else { return };
-            let llm = ScriptedLlm::replies([tomorrow(), tomorrow()]);
-            let mut talk = Talk::with(llm, ScriptedStt::replies(["tomorrow"]), |_| ()).await;
-            talk.open("start", &pulse).await;
-            // Long enough for sound to come.
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let began = Instant::now();
-            pulse.kill();
-            let sentence = talk.notice().await;
-            println!("{} ms after it died: {sentence}", began.elapsed().as_millis());
-            assert!(
-                sentence.contains("microphone") && sentence.ends_with('.'),
-                "{sentence}"
-            );
-            talk.running
-                .until("told", |s| s.state == "idle" && s.problems == [sentence.clone()])
-                .await;
-            // There is none to be had, which is said, too.
-            talk.listen("toggle").await;
-            let none = talk.notice().await;
-            println!("{none}");
-            assert!(none.ends_with('.'), "{none}");
-            assert!(
-                none.contains("no microphone") || none.contains("cannot be reached"),
-                "{none}"
-            );
-            let reply = ask(&talk.client, "what do I have tomorrow").await.unwrap().reply;
-            assert!(reply.contains("Dentist"), "{reply}");
-
-            let pulse = Pulse::start(&folder).unwrap();
-            talk.reply().await;
-            // Nobody taps the key again this fast.
-            tokio::time::sleep(Duration::from_millis(800)).await;
-            talk.open("toggle", &pulse).await;
-            pulse.speak(&command);
-            let reply = talk.reply().await;
-            assert!(reply.contains("Dentist"), "{reply}");
-            let like = likeness(&wav::read(&command).unwrap(), &talk.heard()[0]);
-            assert!(like > 0.9, "{like}");
-            talk.running.until("well", |s| s.problems.is_empty()).await;
-        },
+        async |folder, pulse| server_dies(&folder, pulse).await,
     );
+}
+
+/// A sound server of any kind dies and comes back.
+pub async fn server_dies(folder: &Path, pulse: Pulse) {
+    let Some(command) = recording(COMMAND) else { return };
+    let llm = ScriptedLlm::replies([tomorrow(), tomorrow()]);
+    let mut talk = Talk::with(llm, ScriptedStt::replies(["tomorrow"]), |_| ()).await;
+    talk.open("start", &pulse).await;
+    // Long enough for sound to come.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    let kind = pulse.kind();
+    pulse.kill();
+    let sentence = talk.notice().await;
+    println!("{} ms after it died: {sentence}", began.elapsed().as_millis());
+    assert!(
+        sentence.contains("microphone") && sentence.ends_with('.'),
+        "{sentence}"
+    );
+    talk.running
+        .until("told", |s| s.state == "idle" && s.problems == [sentence.clone()])
+        .await;
+    // There is none to be had, which is said, too.
+    talk.listen("toggle").await;
+    let none = talk.notice().await;
+    println!("{none}");
+    assert!(none.ends_with('.'), "{none}");
+    assert!(
+        none.contains("no microphone") || none.contains("cannot be reached"),
+        "{none}"
+    );
+    let reply = ask(&talk.client, "what do I have tomorrow").await.unwrap().reply;
+    assert!(reply.contains("Dentist"), "{reply}");
+
+    let pulse = Pulse::of(kind, folder).unwrap();
+    talk.reply().await;
+    // Nobody taps the key again this fast.
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    talk.open("toggle", &pulse).await;
+    pulse.speak(&command);
+    let reply = talk.reply().await;
+    assert!(reply.contains("Dentist"), "{reply}");
+    let like = likeness(&wav::read(&command).unwrap(), &talk.heard()[0]);
+    assert!(like > 0.9, "{like}");
+    talk.running.until("well", |s| s.problems.is_empty()).await;
 }
 
 #[test]
@@ -658,41 +675,6 @@ fn who_is_only_on_the_bus_cannot_make_it_listen_and_hears_no_word() {
             assert!(!told.is_empty() && told.iter().all(state), "{told:?}");
         },
     );
-}
-
-/// Word errors of what was recognised against what was said, as a share of the words that were said.
-fn word_error_rate(said: &str, heard: &str) -> f64 {
-    let (errors, words) = word_errors(said, heard);
-    errors as f64 / words as f64
-}
-
-/// How many words of what was recognised are wrong, missing or too many, and how many were said.
-pub fn word_errors(said: &str, heard: &str) -> (usize, usize) {
-    let words = |text: &str| -> Vec<String> {
-        let letters = |c: char| c.is_alphanumeric() || c.is_whitespace() || c == '\'';
-        let text: String = text.to_lowercase().chars().filter(|c| letters(*c)).collect();
-        text.split_whitespace().map(str::to_owned).collect()
-    };
-    let (said, heard) = (words(said), words(heard));
-    let mut row: Vec<usize> = (0..=heard.len()).collect();
-    for (i, a) in said.iter().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in heard.iter().enumerate() {
-            let swap = before + usize::from(a != b);
-            before = row[j + 1];
-            row[j + 1] = swap.min(before + 1).min(row[j] + 1);
-        }
-    }
-    (row[heard.len()], said.len())
-}
-
-#[test]
-fn word_errors_are_counted() {
-    assert_eq!(word_error_rate("a b c d", "A, b c d."), 0.0);
-    assert_eq!(word_error_rate("a b c d", "a x c d"), 0.25);
-    assert_eq!(word_error_rate("a b c d", "a b c"), 0.25);
-    assert_eq!(word_error_rate("a b", "a c b"), 0.5);
-    assert_eq!(word_error_rate("a b", ""), 1.0);
 }
 
 /// The built program, its engines, the virtual microphone: a key is pressed, somebody speaks, the answer is printed.

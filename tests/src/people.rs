@@ -17,7 +17,7 @@ use models::stt::{Stt, Transcribe};
 
 use crate::{
     home::root,
-    microphone::word_errors,
+    spoken::word_errors,
     wake::{USUAL, recogniser, rms, speech, wavs},
 };
 

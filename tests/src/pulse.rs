@@ -1,5 +1,5 @@
-//! A sound server for one test, in a folder of its own: a speaker that nobody hears, and a microphone into which the
-//! test speaks.
+//! A sound server for one test, PulseAudio or PipeWire, in a folder of its own: a speaker that nobody hears, and a microphone
+//! into which the test speaks.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,67 +10,109 @@ use std::{
 /// Longest that anything may take, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A private PulseAudio; ended when dropped.
+/// Which sound server it is. All of them are talked to as if they were PulseAudio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// PulseAudio itself.
+    PulseAudio,
+    /// PipeWire in its place, with WirePlumber, as most desktops have it.
+    PipeWire,
+}
+
+/// A private sound server; ended when dropped.
 pub struct Pulse {
-    server: Child,
+    kind: Kind,
+    /// The first one is what clients are connected with.
+    servers: Vec<Child>,
     socket: PathBuf,
 }
 
 impl Pulse {
-    /// `None` with a loud line where there is no PulseAudio, which fails where real parts are required.
+    /// `None` with a loud line where there is no sound server, which fails where real parts are required.
     pub fn start(folder: &Path) -> Option<Pulse> {
-        let socket = socket(folder);
-        let script = folder.join("pulse.pa");
+        Pulse::of(Kind::usual(), folder)
+    }
+
+    /// The same with another server.
+    pub fn of(kind: Kind, folder: &Path) -> Option<Pulse> {
+        let socket = kind.socket(folder);
         // A server that was killed leaves it.
         let _ = std::fs::remove_file(&socket);
-        // Without norewinds a null sink loses the first seconds.
-        let modules = format!(
-            "load-module module-native-protocol-unix socket={} auth-anonymous=1\n\
-             load-module module-null-sink sink_name=speaker rate=48000 norewinds=1\n\
-             load-module module-null-sink sink_name=mic_in rate=48000 channels=1 norewinds=1\n\
-             load-module module-remap-source source_name=vmic master=mic_in.monitor \
-             source_properties=device.description=Desk-Microphone\n\
-             set-default-sink speaker\n\
-             set-default-source vmic\n",
-            socket.display()
-        );
-        std::fs::write(&script, modules).unwrap();
-        let started = Command::new("pulseaudio")
-            .args([
-                "-n",
-                "--daemonize=no",
-                "--exit-idle-time=-1",
-                "--use-pid-file=no",
-                "-F",
-            ])
-            .arg(&script)
-            .env("HOME", folder)
-            .env("XDG_RUNTIME_DIR", folder)
-            .env("XDG_CONFIG_HOME", folder)
-            .env_remove("PULSE_SERVER")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(server) = started else {
-            let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some();
-            assert!(!required, "there is no pulseaudio; run `cargo xtask setup`");
-            println!("SKIPPED: there is no pulseaudio; run `cargo xtask setup`");
+        let started = match kind {
+            Kind::PulseAudio => pulse_audio(folder, &socket),
+            Kind::PipeWire => pipe_wire(folder),
+        };
+        let Ok(servers) = started else {
+            let missing = format!("there is no {kind:?}; run `cargo xtask setup`");
+            // `cargo xtask setup` leaves PulseAudio to a desktop on which that runs.
+            let desktop = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+            let kept =
+                kind == Kind::PipeWire && desktop.is_some_and(|folder| folder.join("pulse/native").exists());
+            let required = std::env::var_os("TIRO_REQUIRE_REAL").is_some() && !kept;
+            assert!(!required, "{missing}");
+            println!("SKIPPED: {missing}");
             return None;
         };
-        let mut pulse = Pulse { server, socket };
+        let mut pulse = Pulse {
+            kind,
+            servers,
+            socket,
+        };
         let began = Instant::now();
-        // The socket is there before its modules are.
-        while !pulse.socket.exists() || !pulse.lists("sources", "vmic") {
-            let waited = began.elapsed() < PATIENCE && pulse.server.try_wait().unwrap().is_none();
-            assert!(waited, "pulseaudio does not start");
-            std::thread::sleep(Duration::from_millis(20));
+        pulse.wait("it answers", began, |pulse| match kind {
+            // The socket is there before its modules are.
+            Kind::PulseAudio => pulse.socket.exists() && pulse.lists("sources", "vmic"),
+            // It says a placeholder until WirePlumber is there, which keeps what is set as the default.
+            Kind::PipeWire => pulse.socket.exists() && pulse.said("get-default-sink") == "auto_null",
+        });
+        if kind == Kind::PipeWire {
+            for module in MODULES {
+                pulse.load(module);
+            }
+            pulse.pactl("set-default-sink speaker");
+            pulse.pactl("set-default-source vmic");
+            pulse.wait("the microphone is the default one", began, |pulse| {
+                pulse.said("get-default-sink") == "speaker" && pulse.said("get-default-source") == "vmic"
+            });
         }
         Some(pulse)
+    }
+
+    fn wait(&mut self, what: &str, began: Instant, is_so: impl Fn(&Pulse) -> bool) {
+        while !is_so(self) {
+            let alive = self.servers.iter_mut().all(|s| s.try_wait().unwrap().is_none());
+            assert!(
+                began.elapsed() < PATIENCE && alive,
+                "{:?} does not start: never {what}",
+                self.kind
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What `pactl` says to this.
+    fn said(&self, words: &str) -> String {
+        let out = self.command("pactl").arg(words).output().unwrap();
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Where it is, as PULSE_SERVER says it.
     pub fn address(&self) -> String {
         address(&self.socket)
+    }
+
+    /// What it calls itself: "pulseaudio", "PulseAudio (on PipeWire 1.4.2)".
+    pub fn name(&self) -> String {
+        let out = self.command("pactl").arg("info").env("LC_ALL", "C").output();
+        let text = String::from_utf8(out.unwrap().stdout).unwrap();
+        let mut lines = text.lines();
+        let name = lines.find_map(|line| line.strip_prefix("Server Name: "));
+        name.unwrap_or_else(|| panic!("{text}")).to_owned()
     }
 
     /// One of its programs.
@@ -110,7 +152,8 @@ impl Pulse {
             "module-null-sink sink_name={name}_in rate=48000 channels=1 norewinds=1"
         ));
         self.load(&format!(
-            "module-remap-source source_name={name} master={name}_in.monitor source_properties=device.description={name}"
+            "module-remap-source source_name={name} master={name}_in.monitor channels=1 \
+             source_properties=device.description={name}"
         ))
     }
 
@@ -148,9 +191,7 @@ impl Pulse {
     pub fn recorders(&self) -> usize {
         // The module that makes the microphone is one, too, but no client.
         let open = self.list("source-outputs");
-        open.lines()
-            .filter(|line| line.contains("protocol-native"))
-            .count()
+        open.lines().filter(|line| is_of_client(line)).count()
     }
 
     /// Waits until one program, and no other, records the microphone of this name.
@@ -160,7 +201,7 @@ impl Pulse {
         loop {
             let (open, sources) = (self.list("source-outputs"), self.list("sources"));
             let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
-            let of: Vec<String> = (open.lines().filter(|line| line.contains("protocol-native")))
+            let of: Vec<String> = (open.lines().filter(|line| is_of_client(line)))
                 .filter_map(|line| fields(line).get(1).cloned())
                 .collect();
             let number = sources.lines().map(fields).find(|fields| fields[1] == name);
@@ -197,14 +238,23 @@ impl Pulse {
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_raw(self.server.id().try_into().unwrap()).unwrap();
-        rustix::process::kill_process(pid, signal).unwrap();
+        for server in &self.servers {
+            let pid = rustix::process::Pid::from_raw(server.id().try_into().unwrap()).unwrap();
+            rustix::process::kill_process(pid, signal).unwrap();
+        }
     }
 
     /// Kills it, as a crash would.
     pub fn kill(mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
+        self.crash();
+    }
+
+    /// The same for who goes on with another in its place.
+    pub fn crash(&mut self) {
+        for server in &mut self.servers {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
     }
 
     fn lists(&self, what: &str, name: &str) -> bool {
@@ -219,18 +269,146 @@ impl Pulse {
 
 impl Drop for Pulse {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
     }
 }
 
-/// The address of the server that a test in this folder starts.
-pub fn address_in(folder: &Path) -> String {
-    address(&socket(folder))
+/// A speaker that nobody hears, and a microphone into which the test speaks.
+const MODULES: [&str; 3] = [
+    // Without norewinds a null sink of PulseAudio loses the first seconds.
+    "module-null-sink sink_name=speaker rate=48000 norewinds=1",
+    "module-null-sink sink_name=mic_in rate=48000 channels=1 norewinds=1",
+    "module-remap-source source_name=vmic master=mic_in.monitor channels=1 \
+     source_properties=device.description=Desk-Microphone",
+];
+
+fn pulse_audio(folder: &Path, socket: &Path) -> std::io::Result<Vec<Child>> {
+    let script = folder.join("pulse.pa");
+    let mut modules = format!(
+        "load-module module-native-protocol-unix socket={} auth-anonymous=1\n",
+        socket.display()
+    );
+    for module in MODULES {
+        modules += &format!("load-module {module}\n");
+    }
+    modules += "set-default-sink speaker\nset-default-source vmic\n";
+    std::fs::write(&script, modules).unwrap();
+    let mut command = alone("pulseaudio", folder);
+    command
+        .args([
+            "-n",
+            "--daemonize=no",
+            "--exit-idle-time=-1",
+            "--use-pid-file=no",
+            "-F",
+        ])
+        .arg(&script);
+    Ok(vec![command.spawn()?])
 }
 
-fn socket(folder: &Path) -> PathBuf {
-    folder.join("pulse.socket")
+/// What WirePlumber leaves alone: the devices of this machine are none of a test's. The first is how it is told up to 0.4, in
+/// Lua, the other from 0.5 on.
+const HANDS_OFF: [(&str, &str); 3] = [
+    (
+        "main.lua.d/51-alone.lua",
+        "alsa_monitor.enabled = false\n\
+         v4l2_monitor.enabled = false\n\
+         libcamera_monitor.enabled = false\n\
+         default_access.properties[\"enable-flatpak-portal\"] = false\n",
+    ),
+    ("bluetooth.lua.d/51-alone.lua", "bluez_monitor.enabled = false\n"),
+    (
+        "wireplumber.conf.d/51-alone.conf",
+        "wireplumber.profiles = { main = { hardware.audio = disabled hardware.bluetooth = disabled \
+         hardware.video-capture = disabled support.portal-permissionstore = disabled \
+         support.reserve-device = disabled support.logind = disabled } }\n",
+    ),
+];
+
+fn pipe_wire(folder: &Path) -> std::io::Result<Vec<Child>> {
+    for (file, text) in HANDS_OFF {
+        let path = folder.join("wireplumber").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let socket = folder.join("pipewire-0");
+    // A server that was killed leaves it, and the others would knock at it.
+    let _ = std::fs::remove_file(&socket);
+    let mut servers = vec![alone("pipewire", folder).spawn()?];
+    let began = Instant::now();
+    while !socket.exists() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for program in ["wireplumber", "pipewire-pulse"] {
+        match alone(program, folder).spawn() {
+            Ok(server) => servers.push(server),
+            Err(error) => {
+                servers.iter_mut().for_each(|server| _ = server.kill());
+                return Err(error);
+            }
+        }
+    }
+    Ok(servers)
+}
+
+/// A server that knows nothing but its folder.
+fn alone(program: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for place in [
+        "HOME",
+        "XDG_RUNTIME_DIR",
+        "PIPEWIRE_RUNTIME_DIR",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+    ] {
+        command.env(place, folder);
+    }
+    command
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/at/all")
+        .env_remove("PULSE_SERVER")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Whether a program records this, and no module of the server itself: its third field is the number of a client.
+fn is_of_client(line: &str) -> bool {
+    line.split('\t').nth(2).is_some_and(|client| client != "-")
+}
+
+impl Kind {
+    /// What tests have that do not say which: PulseAudio, or PipeWire where it is all there is or `TIRO_TEST_PIPEWIRE` is set.
+    pub fn usual() -> Kind {
+        let asked = std::env::var_os("TIRO_TEST_PIPEWIRE").is_some();
+        let there = |program: &str| {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+        };
+        match asked || (!there("pulseaudio") && there("pipewire-pulse")) {
+            true => Kind::PipeWire,
+            false => Kind::PulseAudio,
+        }
+    }
+
+    fn socket(self, folder: &Path) -> PathBuf {
+        folder.join(match self {
+            Kind::PulseAudio => "pulse.socket",
+            Kind::PipeWire => "pulse/native",
+        })
+    }
+
+    /// The address of the server of this kind that a test in this folder starts.
+    pub fn address_in(self, folder: &Path) -> String {
+        address(&self.socket(folder))
+    }
+}
+
+/// The address of the usual server that a test in this folder starts.
+pub fn address_in(folder: &Path) -> String {
+    Kind::usual().address_in(folder)
 }
 
 fn address(socket: &Path) -> String {

@@ -2,7 +2,7 @@
 //! microphone that was changed, unplugged or turned off in the desktop's settings.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -106,45 +106,48 @@ fn a_recogniser_without_its_model_is_told_before_anybody_calls() {
 fn the_microphone_that_the_desktop_chooses_is_the_one_that_listens() {
     scenario(
         "the_microphone_that_the_desktop_chooses_is_the_one_that_listens",
-        async |folder, pulse| {
-            let Some(call) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(900)]) else {
-                return;
-            };
-            let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?"; 2]);
-            let mut talk = Talk::with(ScriptedLlm::replies([tomorrow(), tomorrow()]), stt, awake).await;
-            waits(&talk, &pulse, 0).await;
-            pulse.until_recorded("vmic");
-            // A headset is plugged in and chosen, and then unplugged. Who is in the middle of a sentence is heard to its end.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            assert_eq!(talk.listen("start").await, "listening");
-            let headset = pulse.plug_in("headset");
-            pulse.pactl("set-default-source headset");
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            pulse.until_recorded("vmic");
-            assert_eq!(talk.listen("cancel").await, "idle");
-            pulse.until_recorded("headset");
-            talk.running.until("open", |s| s.state == "idle").await;
-            pulse.speak_into("headset_in", &call);
-            assert!(answer(&talk, 1).await.contains("Dentist"));
-            pulse.pactl(&format!("unload-module {headset}"));
-            pulse.until_recorded("vmic");
-            pulse.speak(&call);
-            assert!(answer(&talk, 2).await.contains("Dentist"));
-            let told = told(&mut talk.signals, &talk.client).await;
-            let noticed = |h: &&Happening| matches!(h, Happening::Noticed { .. });
-            assert_eq!(told.iter().find(noticed), None, "nobody had to be told");
-            // The last one goes: what the speakers play is no microphone.
-            pulse.pactl(&format!("unload-module {}", pulse.usual()));
-            talk.running
-                .until("told", |s| {
-                    s.problems
-                        .iter()
-                        .any(|p| p.starts_with("There is no microphone."))
-                })
-                .await;
-            assert_eq!(pulse.recorders(), 0, "nothing else is recorded in its place");
-        },
+        async |folder, pulse| follows_the_desktop(&folder, &pulse).await,
     );
+}
+
+/// The same on a sound server of any kind.
+pub async fn follows_the_desktop(folder: &Path, pulse: &Pulse) {
+    let Some(call) = sounds(folder, &[Pause(600), Said(0), Request, Pause(900)]) else {
+        return;
+    };
+    let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?"; 2]);
+    let mut talk = Talk::with(ScriptedLlm::replies([tomorrow(), tomorrow()]), stt, awake).await;
+    waits(&talk, pulse, 0).await;
+    pulse.until_recorded("vmic");
+    // A headset is plugged in and chosen, and then unplugged. Who is in the middle of a sentence is heard to its end.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(talk.listen("start").await, "listening");
+    let headset = pulse.plug_in("headset");
+    pulse.pactl("set-default-source headset");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    pulse.until_recorded("vmic");
+    assert_eq!(talk.listen("cancel").await, "idle");
+    pulse.until_recorded("headset");
+    talk.running.until("open", |s| s.state == "idle").await;
+    pulse.speak_into("headset_in", &call);
+    assert!(answer(&talk, 1).await.contains("Dentist"));
+    pulse.pactl(&format!("unload-module {headset}"));
+    pulse.until_recorded("vmic");
+    pulse.speak(&call);
+    assert!(answer(&talk, 2).await.contains("Dentist"));
+    let told = told(&mut talk.signals, &talk.client).await;
+    let noticed = |h: &&Happening| matches!(h, Happening::Noticed { .. });
+    assert_eq!(told.iter().find(noticed), None, "nobody had to be told");
+    // The last one goes: what the speakers play is no microphone.
+    pulse.pactl(&format!("unload-module {}", pulse.usual()));
+    talk.running
+        .until("told", |s| {
+            s.problems
+                .iter()
+                .any(|p| p.starts_with("There is no microphone."))
+        })
+        .await;
+    assert_eq!(pulse.recorders(), 0, "nothing else is recorded in its place");
 }
 
 #[test]

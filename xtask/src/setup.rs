@@ -204,13 +204,31 @@ static NEEDS: &[Need] = &[
         used: Use::Test,
         present: || {
             cfg!(target_os = "macos")
-                || works("pipewire", &["--version"])
-                || (works("pulseaudio", &["--version"]) && works("parec", &["--version"]))
+                || (works("parec", &["--version"])
+                    && (works("pulseaudio", &["--version"]) || works("pipewire", &["--version"])))
         },
+        // Where the two exclude each other it is PipeWire for all of the tests.
         how: packages(
             &["pulseaudio", "pulseaudio-utils"],
-            &["pulseaudio", "pulseaudio-utils"],
-            &["pulseaudio"],
+            &["pulseaudio-utils"],
+            &["libpulse"],
+            &[],
+        ),
+    },
+    Need {
+        name: "PipeWire",
+        why: "is the sound server of most desktops, into whose microphone a test speaks; one with PulseAudio keeps to that",
+        used: Use::Test,
+        present: || {
+            let all = ["pipewire", "pipewire-pulse", "wireplumber"];
+            cfg!(target_os = "macos")
+                || all.iter().all(|name| works(name, &["--version"]))
+                || keeps_to_pulseaudio()
+        },
+        how: packages(
+            &["pipewire", "pipewire-pulse", "wireplumber"],
+            &["pipewire", "pipewire-pulseaudio", "wireplumber"],
+            &["pipewire", "pipewire-pulse", "wireplumber"],
             &[],
         ),
     },
@@ -491,6 +509,13 @@ static NEEDS: &[Need] = &[
         how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
     },
 ];
+
+/// Whether this is a desktop on which PulseAudio runs: with the next login PipeWire would take its place.
+fn keeps_to_pulseaudio() -> bool {
+    let folder = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let running = folder.is_some_and(|folder| folder.join("pulse/native").exists());
+    running && !works("pipewire-pulse", &["--version"])
+}
 
 /// Where distributions put mpv's script for media keys.
 const MPV_MPRIS: [&str; 3] = [

@@ -11,7 +11,7 @@ use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::Semaphore;
 use zbus::MessageStream;
 
-use super::{Puppet, states};
+use super::{AT_ONCE, Puppet, states};
 use crate::{
     daemon_loop::{Running, ask, ask_with, asking_tools, call, note, question},
     microphone::{COMMAND, Talk, alone_in, recording, tomorrow},
@@ -143,7 +143,9 @@ fn who_speaks_into_an_answer_ends_it() {
             let began = Instant::now();
             assert_eq!(talk.listen("start").await, "listening");
             puppet.until_stopped(1).await;
-            println!("silent after {} ms", began.elapsed().as_millis());
+            let silent = began.elapsed();
+            println!("silent after {} ms", silent.as_millis());
+            assert!(silent < AT_ONCE, "{silent:?}");
             pulse.until_recorders(1);
             assert_eq!(talk.reply().await, prompts::words::cancelled());
             may.add_permits(5);

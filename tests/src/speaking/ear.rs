@@ -25,11 +25,16 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// Begins to listen.
+    /// Begins to listen to the speaker.
     pub fn open(pulse: &Pulse) -> Ear {
+        Ear::at("speaker", pulse)
+    }
+
+    /// Begins to listen to what is played there.
+    pub fn at(sink: &str, pulse: &Pulse) -> Ear {
         let mut recorder = pulse
             .command("parec")
-            .args(["-d", "speaker.monitor", "--format=s16le", "--channels=1"])
+            .args(["-d", &format!("{sink}.monitor"), "--format=s16le", "--channels=1"])
             .args([format!("--rate={RATE}"), "--latency-msec=20".to_owned()])
             .stdout(Stdio::piped())
             .spawn()

@@ -51,6 +51,33 @@ fn one_line_for_the_package_manager_then_cargo() {
 }
 
 #[test]
+fn sound_servers_that_exclude_each_other_are_not_both_installed() {
+    let servers = ["PulseAudio", "PipeWire"];
+    check(
+        &servers,
+        Some(Manager::Apt),
+        Privilege::Root,
+        Ok(&[
+            "apt-get install -y --no-install-recommends pulseaudio pulseaudio-utils pipewire pipewire-pulse wireplumber",
+        ]),
+    );
+    check(
+        &servers,
+        Some(Manager::Dnf),
+        Privilege::Root,
+        Ok(&[
+            "dnf install -y --setopt=install_weak_deps=False pulseaudio-utils pipewire pipewire-pulseaudio wireplumber",
+        ]),
+    );
+    check(
+        &servers,
+        Some(Manager::Pacman),
+        Privilege::Root,
+        Ok(&["pacman -S --noconfirm --needed libpulse pipewire pipewire-pulse wireplumber"]),
+    );
+}
+
+#[test]
 fn package_lists_are_fetched_where_that_is_safe() {
     let check = |line: &str, lists: bool, expect: Option<&str>| {
         let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
