@@ -32,7 +32,7 @@ use zbus::{
 use crate::{
     act::finish_writes,
     reply::{self, Confirmation, Happening},
-    run::{Action, Asking, Event, Push},
+    run::{Action, Asking, Errand, Event, Push},
 };
 
 /// Object path of the interface.
@@ -43,6 +43,12 @@ pub const VERSION: u32 = 1;
 
 /// Longest text or path that a request may carry.
 pub const MAX_TEXT: usize = 16 * 1024;
+
+/// Longest text that is said aloud: more than anybody listens to.
+pub const MAX_SAID: usize = 1 << 20;
+
+/// Said where there is more.
+pub const TOO_LONG: &str = "There is more than 1 MiB of text. Say less.";
 
 /// How long a connecting client has for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -152,6 +158,26 @@ impl Tiro1 {
         self.send(Event::Push(Box::new(push))).await?;
         let state = told.await.map_err(|_| stopping())?;
         Ok(state.name().to_owned())
+    }
+
+    /// Says a text aloud as soon as nothing else is said and nobody is listened to; on the socket only. Returns when it has
+    /// been said. `Cancel` stops it, and so does opening the microphone, or that the caller leaves.
+    async fn say(
+        &self,
+        text: String,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let caller = self.caller(&header, connection).await?.for_the_person("Say")?;
+        if text.len() > MAX_SAID {
+            return Err(fdo::Error::LimitsExceeded(TOO_LONG.to_owned()));
+        }
+        let (tell, said) = oneshot::channel();
+        let client = caller.id;
+        self.send(Event::Errand(Box::new(Errand { text, client, tell })))
+            .await?;
+        let stopped = || fdo::Error::Failed("I was stopped before I had said all of it.".to_owned());
+        said.await.map_err(|_| stopped())?.map_err(fdo::Error::Failed)
     }
 
     /// Withdraws the caller's own requests, waiting or running; a caller on the socket without any stops the turn that is

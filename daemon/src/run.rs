@@ -34,7 +34,7 @@ pub use mute::is_muted;
 use notices::Notices;
 pub use notices::Source;
 use one_turn::{one_turn, panicked, pump};
-pub use speaking::Saying;
+pub use speaking::{Errand, Saying};
 use tokio::{
     sync::{Mutex, mpsc, oneshot, watch},
     task::JoinHandle,
@@ -149,7 +149,9 @@ pub enum Event {
     },
     /// Something is to be said aloud.
     Say(Box<Saying>),
-    /// It was, or could not be.
+    /// A client wants a text said aloud.
+    Errand(Box<Errand>),
+    /// Something was said, or could not be.
     Said {
         /// Which.
         number: u64,
@@ -282,6 +284,8 @@ pub struct Daemon {
     aloud: Option<speaking::Aloud>,
     /// How much is about to be.
     coming: Arc<AtomicUsize>,
+    /// What clients want said, as soon as nothing else is.
+    errands: VecDeque<speaking::Errand>,
     /// Turns players down meanwhile.
     ducking: Option<Ducking>,
     /// How the key reaches us.
@@ -372,6 +376,7 @@ impl Daemon {
             held: None,
             aloud: None,
             coming: Arc::default(),
+            errands: VecDeque::new(),
             ducking: None,
             hotkey: hotkey::Reach::default(),
             begun: 0,
@@ -412,6 +417,7 @@ impl Daemon {
         loop {
             self.keep_quiet();
             self.listen_on();
+            self.run_errand();
             self.show();
             match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
@@ -445,6 +451,7 @@ impl Daemon {
                 } => self.answer_heard(client, answer, counted),
                 Event::Unanswered { client } => self.unanswered(client),
                 Event::Say(saying) => self.say(*saying),
+                Event::Errand(errand) => self.errand(*errand),
                 Event::Said { number, trouble } => self.said(number, trouble),
                 Event::Forget => self.forget(Forget::All),
                 Event::Undo(tell) => self.undo(tell),
@@ -460,7 +467,10 @@ impl Daemon {
                 Event::Noticed { source, texts } => self.noticed(source, texts),
                 Event::Entered { client, state } => self.entered(client, state),
                 Event::Joined { client, connection } => self.joined(client, connection),
-                Event::Left { client } => _ = self.clients.remove(&client),
+                Event::Left { client } => {
+                    self.clients.remove(&client);
+                    self.withdraw_errands(client);
+                }
                 Event::Stop => break,
             }
         }
@@ -678,7 +688,10 @@ impl Daemon {
             .as_ref()
             .is_some_and(|running| running.client == client)
             || self.waiting.iter().any(|asking| asking.client == client);
-        // Who stops an answer that is being spoken means that, and not what goes on besides.
+        // Who wanted something said, or stops an answer that is being spoken, means that, and not what goes on besides.
+        if self.withdraw_errands(client) && !own {
+            return;
+        }
         if self.hush_for(client, any && !own) && !own {
             return;
         }

@@ -87,8 +87,10 @@ pub enum Choice {
 pub struct Own {
     /// Whether it speaks now.
     pub speaking: bool,
-    /// What was said since it last began to; the last words may still be to come.
+    /// What was said since it last began to, or the end of that; the last words may still be to come.
     pub text: String,
+    /// What was said before that, and when each of these ended: what was heard meanwhile may still be judged.
+    before: Vec<(String, Instant)>,
     /// When it last began or ended. A room echoes for a moment, and a sound server plays out what it has.
     pub changed: Option<Instant>,
 }
@@ -96,8 +98,29 @@ pub struct Own {
 impl Own {
     /// What it says, or said no longer ago than this.
     pub fn lately(&self, ago: Duration) -> Option<String> {
-        let near = self.speaking || self.changed.is_some_and(|changed| changed.elapsed() < ago);
-        (near && !self.text.is_empty()).then(|| self.text.clone())
+        let near = |ended: &Instant| ended.elapsed() < ago;
+        let now = self.speaking || self.changed.as_ref().is_some_and(near);
+        let before = self.before.iter().filter(|(_, ended)| near(ended));
+        let texts = before.map(|(text, _)| text).chain(now.then_some(&self.text));
+        let texts: Vec<&str> = texts
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+            .collect();
+        (!texts.is_empty()).then(|| texts.join(" "))
+    }
+
+    /// It begins to say something else.
+    fn begins(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if let Some(ended) = self.changed.filter(|_| !text.is_empty()) {
+            self.before.push((text, ended));
+        }
+        self.before.retain(|(_, ended)| ended.elapsed() < JUDGED);
+        while self.before.iter().map(|(text, _)| text.len()).sum::<usize>() > AUDIBLE {
+            self.before.remove(0);
+        }
+        self.speaking = true;
+        self.changed = Some(Instant::now());
     }
 
     fn says(&mut self, piece: &str) {
@@ -105,8 +128,17 @@ impl Own {
             self.text.push(' ');
         }
         self.text.push_str(piece);
+        let surplus = self.text.len().saturating_sub(AUDIBLE);
+        self.text.drain(..self.text.ceil_char_boundary(surplus));
     }
 }
+
+/// What was said ended so long ago that nothing which was heard meanwhile is judged any more: a clip is at most 6 s old when the
+/// recogniser may have it (`listen::wake::watch`), and two that take their 5 s may come first.
+const JUDGED: Duration = Duration::from_secs(16);
+/// What is remembered of a text, in bytes: what is said in three minutes, and a voice is told no more than a few sentences before
+/// they sound.
+const AUDIBLE: usize = 3000;
 
 /// Longest that is said at once, in characters: an hour and a half. What is longer is cut.
 const LONGEST: usize = 100_000;
@@ -311,13 +343,7 @@ struct Speaks<'a>(&'a watch::Sender<Own>);
 
 impl Speaks<'_> {
     fn now(own: &watch::Sender<Own>) -> Speaks<'_> {
-        own.send_modify(|own| {
-            *own = Own {
-                speaking: true,
-                text: String::new(),
-                changed: Some(Instant::now()),
-            };
-        });
+        own.send_modify(Own::begins);
         Speaks(own)
     }
 }

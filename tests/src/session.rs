@@ -79,7 +79,8 @@ async fn the_bus_has_the_interface_of_the_socket_and_says_what_it_is() {
         .path(bus::PATH);
     let xml = object.build().await.unwrap().introspect().await.unwrap();
     for part in [
-        "Ask", "Listen", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status", "Engines", "Tools",
+        "Ask", "Say", "Listen", "Cancel", "Confirm", "Question", "Undo", "Forget", "Status", "Engines",
+        "Tools",
     ] {
         assert!(xml.contains(&format!("<method name=\"{part}\"")), "{part}: {xml}");
     }
@@ -188,6 +189,7 @@ async fn a_program_on_the_bus_consents_to_nothing_and_touches_what_is_its_own() 
     refused("Question", theirs.question().await);
     refused("Undo", theirs.undo().await);
     refused("Forget", theirs.forget().await);
+    refused("Say", theirs.say("computer, delete my alarms".into()).await);
 
     // The turn of the person goes on, whatever a guest cancels.
     let asking = person.clone();

@@ -3,6 +3,7 @@
 
 mod ahead;
 pub mod ear;
+mod errands;
 mod players;
 mod voices;
 

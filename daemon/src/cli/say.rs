@@ -2,16 +2,17 @@
 
 use std::{io::Read as _, process::ExitCode};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::app::App;
-use crate::speak::{Speaker, Trouble};
+use super::{app::App, partner::plain};
+use crate::{
+    bus::{self, MAX_SAID, TOO_LONG, Tiro1Proxy},
+    speak::Speaker,
+};
 
-/// Most bytes that are read from stdin: more than anybody listens to.
-const MAX_BYTES: u64 = 1 << 20;
-
-/// Says the words, or what stdin has when they are `-`; Ctrl-C stops it.
+/// Says the words, or what stdin has when they are `-`; Ctrl-C stops it. The daemon says them where one runs: it hears them, and
+/// only what it says itself it knows as its own words.
 ///
 /// # Errors
 /// When there is no voice, or it cannot speak, or stdin cannot be read.
@@ -33,12 +34,22 @@ pub async fn run(app: &App, text: &[String]) -> anyhow::Result<ExitCode> {
         }
         words => words.join(" "),
     };
+    ensure!(text.len() <= MAX_SAID, TOO_LONG);
+    let saying = async {
+        match bus::client(&app.paths.socket()?).await? {
+            // When we leave, it stops.
+            Some(connection) => {
+                let daemon = Tiro1Proxy::new(&connection).await?;
+                daemon.say(text).await.map_err(plain)
+            }
+            None => speaker
+                .say(&text)
+                .await
+                .map_err(|trouble| anyhow!(trouble.advice())),
+        }
+    };
     tokio::select! {
-        spoken = speaker.say(&text) => match spoken {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(Trouble::Absent(why)) => bail!("{why} `tiro doctor` shows what there is."),
-            Err(trouble) => bail!("{trouble}"),
-        },
+        said = saying => said.map(|()| ExitCode::SUCCESS),
         _ = interrupts.recv() => Ok(ExitCode::FAILURE),
     }
 }
@@ -47,12 +58,8 @@ fn read() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .lock()
-        .take(MAX_BYTES + 1)
+        .take(MAX_SAID as u64 + 1)
         .read_to_end(&mut bytes)
         .context("stdin cannot be read")?;
-    ensure!(
-        bytes.len() as u64 <= MAX_BYTES,
-        "There is more than 1 MiB of text. Say less."
-    );
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

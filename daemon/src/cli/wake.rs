@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{app::App, say};
 use crate::listen::{
-    wake::{self, Candidate, PATIENCE, Phrase, Phrases, Watch, phrases::PHRASES},
+    wake::{self, Candidate, Phrase, Phrases, Watch, phrases::PHRASES},
     wav,
 };
 
@@ -146,7 +146,7 @@ impl Ear {
             clip,
             self.language.as_deref(),
             self.phrases.names(),
-            PATIENCE,
+            wake::patience(self.stt.as_ref(), clip),
         )
         .await;
         let (text, missed) = match words {
@@ -248,12 +248,57 @@ async fn one_file(ear: &Ear, file: &Path) -> anyhow::Result<Heard> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
-    use models::scripted::{Reply, ScriptedStt};
+    use async_trait::async_trait;
+    use models::{
+        scripted::{Reply, ScriptedStt},
+        stt::{OnSegment, SttInfo, Transcribe, Transcript},
+    };
 
     use super::*;
-    use crate::listen::{recordings, wavs};
+    use crate::listen::{recordings, wake::PATIENCE, wavs};
+
+    /// A recogniser with weights that are so heavy that it needs its time.
+    struct Heavy;
+
+    #[async_trait]
+    impl Stt for Heavy {
+        async fn info(&self) -> Result<SttInfo, EngineError> {
+            Ok(SttInfo::default())
+        }
+
+        fn patience(&self, _samples: usize) -> Duration {
+            8 * PATIENCE
+        }
+
+        async fn transcribe(&self, _: Transcribe, _: OnSegment<'_>) -> Result<Transcript, EngineError> {
+            tokio::time::sleep(PATIENCE + Duration::from_millis(300)).await;
+            Ok(Transcript {
+                text: "Computer!".to_owned(),
+                ..Transcript::default()
+            })
+        }
+    }
+
+    fn silence() -> Candidate {
+        Candidate {
+            at: 0,
+            onset: 8_000,
+            samples: vec![0.0; 16_000],
+        }
+    }
+
+    /// As long as the daemon waits for it.
+    #[tokio::test]
+    async fn heavy_weights_have_their_time() {
+        let ear = Ear {
+            stt: Arc::new(Heavy),
+            ..ear(ScriptedStt::replies::<&str>([]))
+        };
+        let said = ear.judge(&silence(), &mut Watch::default()).await.unwrap();
+        assert!(said.heard, "{said:?}");
+    }
 
     fn ear(stt: ScriptedStt) -> Ear {
         Ear {
@@ -308,15 +353,10 @@ mod tests {
     /// What has no word in it is noise here, too, so that whoever speaks next is heard to begin.
     #[tokio::test]
     async fn marks_without_words_are_noise() {
-        let clip = Candidate {
-            at: 0,
-            onset: 8_000,
-            samples: vec![0.0; 16_000],
-        };
         for (text, noise) in [("...", true), ("", true), ("Well...", false)] {
             assert_eq!(wake::is_noise(text), noise, "{text:?}");
             let said = ear(ScriptedStt::replies([text]))
-                .judge(&clip, &mut Watch::default())
+                .judge(&silence(), &mut Watch::default())
                 .await
                 .unwrap();
             assert_eq!((said.text.as_str(), said.heard), (text, false));

@@ -232,12 +232,16 @@ impl Following {
     /// It cannot be listened any more. Whoever had come to the end of a sentence has said what they wanted.
     fn fail(self, why: &str) {
         if self.endpointer.may_be_over() {
-            return self.finish();
+            self.finish();
+            return;
         }
         let _ = self.take.tell.send(Left::Failed(why.to_owned()));
     }
 
-    fn finish(mut self) {
+    /// Tells what was said. How many of the last samples do not belong to it.
+    fn finish(mut self) -> usize {
+        let heard = self.samples.len();
+        let mut behind = 0;
         let left = match self.take.reins.wish() {
             Wish::Discard => Left::Nothing,
             wish => {
@@ -250,6 +254,7 @@ impl Following {
                     // What somebody else says meanwhile, farther away, is not theirs.
                     self.samples.truncate(ear.last_hit() * FRAME + PADDING);
                 }
+                behind = heard - self.samples.len();
                 let hits = match wish {
                     // Whoever ends it themselves has spoken until then, however softly.
                     Wish::Stop => ear.all_hits(),
@@ -259,6 +264,7 @@ impl Following {
             }
         };
         let _ = self.take.tell.send(left);
+        behind
     }
 }
 
@@ -380,7 +386,7 @@ pub(super) fn keep_listening(
             Ok((take, from)) => {
                 // Whoever wants another one does not want this one any more, unless it is over anyway.
                 if let Some(before) = following.take() {
-                    before.finish();
+                    ring.was_said(before.finish());
                 }
                 let mut begun = Following::new(take, from);
                 begun.hear(&ring.since(from));
@@ -406,7 +412,7 @@ pub(super) fn keep_listening(
         if let Some(mut now) = following.take() {
             now.hear(&sounds.fresh);
             match now.over(fresh) {
-                true => now.finish(),
+                true => ring.was_said(now.finish()),
                 false => following = Some(now),
             }
         }
@@ -419,6 +425,8 @@ struct Ring {
     samples: VecDeque<f32>,
     /// Samples since the microphone opened.
     total: u64,
+    /// Up to which of them somebody was listened to. Nobody says the same twice, so no utterance reaches back before that.
+    said: u64,
 }
 
 impl Ring {
@@ -430,14 +438,99 @@ impl Ring {
             .extend(&samples[samples.len().saturating_sub(KEPT)..]);
     }
 
+    /// An utterance is over, to which so many of the last samples do not belong.
+    fn was_said(&mut self, behind: usize) {
+        self.said = self.total.saturating_sub(behind as u64);
+    }
+
     /// What is kept since then.
     fn since(&self, from: Begins) -> Vec<f32> {
-        let wanted = match from {
-            Begins::Now => PRE_ROLL,
-            Begins::In(_) => 0,
-            Begins::Sample(at) => usize::try_from(self.total.saturating_sub(at)).unwrap_or(usize::MAX),
+        let at = match from {
+            Begins::Now => self.total.saturating_sub(PRE_ROLL as u64),
+            Begins::In(_) => self.total,
+            Begins::Sample(at) => at,
         };
+        let wanted = usize::try_from(self.total.saturating_sub(at.max(self.said))).unwrap_or(usize::MAX);
         let skipped = self.samples.len().saturating_sub(wanted);
         self.samples.range(skipped..).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listen::{
+        endpoint::Style,
+        hearing::{Settings, wanted},
+        pipe::pipe,
+    };
+
+    /// Frames of a tenth of a second.
+    const BLOCK: usize = SAMPLE_RATE as usize / 10;
+
+    /// Who lets the key go and presses it again within half a second does not say the last word of the first request twice.
+    #[test]
+    fn an_utterance_does_not_reach_back_into_the_one_before() {
+        let (mut writer, mut reader) = pipe(64, SAMPLE_RATE);
+        let (orders, ordered) = std::sync::mpsc::channel();
+        let (mut listening, mut left) = (None, Vec::new());
+        let mut number = 0;
+        let mut write = |writer: &mut crate::listen::pipe::Writer| {
+            number += 1;
+            writer.write(std::iter::repeat_n(number as f32 / 100.0, BLOCK));
+        };
+        write(&mut writer);
+        let spy = |samples: &[f32]| {
+            // Each block leads to the next thing that happens.
+            match samples
+                .first()
+                .map_or(0, |first| (first * 100.0).round() as usize)
+            {
+                4 | 10 => {
+                    let (listens, take, hearing) = wanted(&Settings::default(), Style::Hold);
+                    orders.send((take, Begins::Now)).unwrap();
+                    listening = Some(listens);
+                    left.push(hearing.left);
+                }
+                8 | 14 => listening.as_ref().unwrap().stop(),
+                9 | 15 => std::thread::sleep(2 * TAIL),
+                18 => return writer.teller().lost("that is all".to_owned()),
+                _ => {}
+            }
+            if !samples.is_empty() {
+                write(&mut writer);
+            }
+        };
+        keep_listening(&mut reader, SAMPLE_RATE, &ordered, &AtomicBool::default(), spy);
+        let said = left.iter_mut().map(|left| {
+            let Left::Sound(samples, ..) = left.try_recv().unwrap() else {
+                panic!("nothing was left");
+            };
+            let number = |sample: &f32| (sample * 100.0).round() as usize;
+            (number(&samples[0]), number(samples.last().unwrap()))
+        });
+        let said: Vec<(usize, usize)> = said.collect();
+        println!("{said:?}");
+        let [(first, last), (again, _)] = said[..] else {
+            panic!("{said:?}")
+        };
+        assert_eq!(first, 1, "what was said just before counts");
+        assert!(last >= 8 && again == last + 1, "{said:?}");
+    }
+
+    #[test]
+    fn what_came_after_an_utterance_is_there_for_the_next() {
+        let mut ring = Ring::default();
+        ring.push(&[0.1; 10_000]);
+        assert_eq!(ring.since(Begins::Now).len(), PRE_ROLL);
+        ring.was_said(300);
+        assert_eq!(ring.since(Begins::Now).len(), 300);
+        assert_eq!(ring.since(Begins::Sample(0)).len(), 300);
+        ring.push(&[0.1; 1000]);
+        assert_eq!(ring.since(Begins::Now).len(), 1300);
+        assert_eq!(ring.since(Begins::Sample(10_500)).len(), 500);
+        assert_eq!(ring.since(Begins::In(SILENT)).len(), 0);
+        ring.push(&[0.1; 10_000]);
+        assert_eq!(ring.since(Begins::Now).len(), PRE_ROLL);
     }
 }

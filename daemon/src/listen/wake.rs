@@ -38,8 +38,10 @@ pub use watch::{Candidate, Watch};
 /// Encoder positions a second, and how many more than the clip has are looked at.
 const POSITIONS: usize = 50;
 const MARGIN: usize = 256;
-/// How long a recogniser may take that has its model loaded, and base's weights or smaller ones.
+/// How long a recogniser may take that has its model loaded, and base's weights or smaller ones ...
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// ... and one with the heaviest.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// What a clip turned out to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +73,15 @@ pub async fn look(
         None if is_noise(&text) => Looked::Noise,
         None => Looked::Speech,
     })
+}
+
+/// How long this recogniser may take for a clip once its model is loaded.
+pub fn patience(stt: &dyn Stt, clip: &Candidate) -> Duration {
+    match stt.patience(clip.samples.len()) {
+        // Somewhere else.
+        Duration::MAX => PATIENCE,
+        time => PATIENCE.max(time / 4).min(LONGEST),
+    }
 }
 
 /// Whether what was recognised has no word in it: what sounded like speech was noise.

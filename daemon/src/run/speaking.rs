@@ -11,7 +11,10 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
-    sync::mpsc::{self, error::TrySendError},
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot,
+    },
     task::JoinHandle,
 };
 
@@ -31,8 +34,22 @@ pub struct Saying {
     what: What,
     /// The turn that still writes it.
     turn: Option<u64>,
+    /// Told what became of it.
+    tell: Option<Tell>,
     _coming: Coming,
 }
+
+/// A text that a client wants said, as `tiro say` does: only what the daemon says it knows as its own words.
+pub struct Errand {
+    /// The text.
+    pub text: String,
+    /// Who wants that; when it leaves, nobody does.
+    pub client: u64,
+    /// Told when it was said, or why it was not; dropped when it was stopped.
+    pub tell: Tell,
+}
+
+type Tell = oneshot::Sender<Result<(), String>>;
 
 /// Something is about to be said as long as this is there: nobody is listened to in between.
 #[derive(Debug)]
@@ -58,6 +75,8 @@ enum What {
     Answer,
     /// A question of consent; said until it is answered.
     Question(u64),
+    /// What a client wants said.
+    Errand,
 }
 
 /// Something that is being said. Dropping it stops that.
@@ -67,6 +86,7 @@ pub(super) struct Aloud {
     what: What,
     /// The turn that still writes it, unless that has ended meanwhile.
     turn: Option<u64>,
+    tell: Option<Tell>,
     /// Holds up the time for an answer while the question is still being put.
     _asking: Option<front::Speaking>,
     task: JoinHandle<()>,
@@ -77,6 +97,12 @@ impl Drop for Aloud {
         self.task.abort();
     }
 }
+
+/// Texts that may wait until something else has been said. A broken script may have more.
+const MAX_ERRANDS: usize = 8;
+/// Said where the voice was switched on after the daemon had begun.
+const VOICELESS: &str =
+    "The daemon does not speak, because speech.voice was \"off\" when it began. Start it anew.";
 
 /// How many texts were begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -143,6 +169,7 @@ impl Mouth {
             client: self.client,
             what,
             turn,
+            tell: None,
             _coming: coming,
         };
         let say = Event::Say(Box::new(saying));
@@ -195,7 +222,7 @@ impl Daemon {
             return;
         }
         let asking = match saying.what {
-            What::Answer => None,
+            What::Answer | What::Errand => None,
             What::Question(id) => {
                 let questions = lock(&self.questions);
                 match questions.open() {
@@ -212,12 +239,13 @@ impl Daemon {
             client,
             what,
             turn,
+            tell,
             _coming,
         } = saying;
         // What is asked about the second thing does not cut off what became of the first.
         let before = match what {
             What::Question(_) => self.aloud.take_if(|aloud| aloud.turn.is_some()),
-            What::Answer => None,
+            What::Answer | What::Errand => None,
         };
         let task = tokio::spawn(async move {
             if let Some(mut before) = before {
@@ -237,6 +265,7 @@ impl Daemon {
             client,
             what,
             turn,
+            tell,
             _asking: asking,
             task,
         });
@@ -250,19 +279,69 @@ impl Daemon {
             client,
             what: What::Answer,
             turn: None,
+            tell: None,
             _coming: Coming::new(&self.coming),
         });
     }
 
-    /// Something was said to its end, or could not be: then the person is told once, and can read it.
-    pub(super) fn said(&mut self, number: u64, trouble: Option<Trouble>) {
-        if self.aloud.take_if(|aloud| aloud.number == number).is_none() {
+    /// A client wants something said.
+    pub(super) fn errand(&mut self, errand: Errand) {
+        let why = match self.errands.len() {
+            _ if self.parts.speak.is_off() => VOICELESS.to_owned(),
+            MAX_ERRANDS.. => format!("{MAX_ERRANDS} texts are waiting already."),
+            _ => return self.errands.push_back(errand),
+        };
+        // Who has left meanwhile need not know.
+        let _ = errand.tell.send(Err(why));
+    }
+
+    /// Says the next text that a client wants said, when nothing else is and nobody is listened to. Called after everything
+    /// that happens. It waits for no turn, which may run the very program that wants it said.
+    pub(super) fn run_errand(&mut self) {
+        if self.speaks() || self.open.is_some() || !self.closing.is_empty() {
             return;
         }
+        let Some(Errand { text, client, tell }) = self.errands.pop_front() else {
+            return;
+        };
+        let speaker = self.parts.speak.clone();
+        self.say(Saying {
+            words: async move { speaker.say(&text).await }.boxed(),
+            client,
+            what: What::Errand,
+            turn: None,
+            tell: Some(tell),
+            _coming: Coming::new(&self.coming),
+        });
+        self.keep_quiet();
+    }
+
+    /// Says nothing more of what this client wanted said; whether there was something.
+    pub(super) fn withdraw_errands(&mut self, client: u64) -> bool {
+        let waiting = self.errands.len();
+        self.errands.retain(|errand| errand.client != client);
+        let said = self.stop_saying(|aloud| aloud.what == What::Errand && aloud.client == client);
+        said.is_some() || self.errands.len() < waiting
+    }
+
+    /// Something was said to its end, or could not be: then the person is told once, and can read it.
+    pub(super) fn said(&mut self, number: u64, trouble: Option<Trouble>) {
+        let Some(mut aloud) = self.aloud.take_if(|aloud| aloud.number == number) else {
+            return;
+        };
         self.hands_free.silent = Some(Instant::now());
         let trouble = trouble.filter(|trouble| *trouble != Trouble::Silenced);
-        let texts = trouble.map(|trouble| trouble.to_string()).into_iter().collect();
-        self.noticed(Source::Voice, texts);
+        match (aloud.tell.take(), trouble) {
+            // Who is told need not be told by the desktop, too.
+            (Some(tell), Some(trouble)) => drop(tell.send(Err(trouble.advice()))),
+            (tell, trouble) => {
+                if let Some(tell) = tell {
+                    let _ = tell.send(Ok(()));
+                }
+                let texts = trouble.map(|trouble| trouble.to_string()).into_iter().collect();
+                self.noticed(Source::Voice, texts);
+            }
+        }
         self.rest();
     }
 
@@ -271,11 +350,15 @@ impl Daemon {
         self.stop_saying(|_| true).is_some()
     }
 
-    /// Stops what is said to this client, or to anybody; whether that was an answer, and so all there was to stop. One whose
-    /// end is still being written is not.
+    /// Stops what is said to this client, or to anybody; whether that was all there was to stop. A question is not, nor an
+    /// answer whose end is still being written. Who wants quiet does not want the next text, either.
     pub(super) fn hush_for(&mut self, client: u64, any: bool) -> bool {
         let tells = self.tells();
-        self.stop_saying(|aloud| any || aloud.client == client) == Some(What::Answer) && !tells
+        if any {
+            self.errands.clear();
+        }
+        let what = self.stop_saying(|aloud| any || aloud.client == client);
+        matches!(what, Some(What::Answer | What::Errand)) && !tells
     }
 
     fn stop_saying(&mut self, meant: impl Fn(&Aloud) -> bool) -> Option<What> {

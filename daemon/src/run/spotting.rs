@@ -14,7 +14,10 @@ use models::{
     stt::{SAMPLE_RATE, Stt},
 };
 use prompts::words;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{
+    broadcast::{self, error::RecvError},
+    mpsc, watch,
+};
 
 use super::{
     Event, Source,
@@ -22,14 +25,14 @@ use super::{
     waking::{ECHO, Settings, Woken},
 };
 use crate::{
-    listen::wake::{Candidate, Looked, PATIENCE, Watch, look},
+    listen::wake::{Candidate, Looked, Watch, look, patience},
     speak::Own,
 };
 
 /// A recogniser that has to load its model first may take so long for that.
 const LOADING: Duration = Duration::from_secs(30);
-/// A clip is looked at when it is over, and has to wait for the one before: what Tiro said so long ago may be in it.
-const HEARD: Duration = Duration::from_secs(6);
+/// Clips that may wait while one is recognised; older ones are of no use.
+const CLIPS: usize = 2;
 /// A recogniser may fail once, and be started again for the next clip. Who fails so often in a row does not work; one that was
 /// only too late may have had something else to do, which counts for half.
 const FAILURES: u32 = 2;
@@ -47,20 +50,30 @@ pub(super) struct Spotter {
     pub(super) events: mpsc::Sender<Event>,
 }
 
+/// How often somebody had been listened to, and a clip that may begin with the phrase.
+pub(super) type Heard = (u64, Candidate);
+
+/// The way of clips to the spotter. Where too many wait, the oldest is lost: the newest may be the call.
+pub(super) fn clips() -> (broadcast::Sender<Heard>, broadcast::Receiver<Heard>) {
+    broadcast::channel(CLIPS)
+}
+
 impl Spotter {
     /// Until nobody has clips any more.
-    pub(super) async fn run(self, mut clips: mpsc::Receiver<(u64, Candidate)>) {
+    pub(super) async fn run(self, mut clips: broadcast::Receiver<Heard>) {
         let mut health = Health::default();
-        while let Some((listenings, clip)) = clips.recv().await {
+        loop {
+            let (listenings, clip) = match clips.recv().await {
+                Ok(heard) => heard,
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return,
+            };
             let age = |at: u64| {
                 let samples = self.total.load(Ordering::Acquire).saturating_sub(at);
                 Duration::from_secs_f64(samples as f64 / f64::from(SAMPLE_RATE))
             };
-            let (own, over_own) = {
-                let own = self.own.borrow();
-                let in_clip = own.lately(ECHO + age(clip.at)).is_some();
-                (own.lately(ECHO + HEARD), in_clip)
-            };
+            // What may be in the clip, and no more: who calls after that is not to be asked twice.
+            let own = self.own.borrow().lately(ECHO + age(clip.at));
             let looked = self.looked(&clip, own.as_deref()).await;
             if let Some(texts) = health.after(looked.as_ref().err()) {
                 let source = Source::Recogniser;
@@ -75,7 +88,7 @@ impl Spotter {
                         age: age(clip.end()),
                         clip: (clip.at, clip.end()),
                         goes_on: !spotted.rest.is_empty(),
-                        over_own,
+                        over_own: own.is_some(),
                     };
                     tracing::info!(score = spotted.score, "woken");
                     let _ = self.events.send(Event::Woken(woken)).await;
@@ -87,7 +100,7 @@ impl Spotter {
         }
     }
 
-    /// What a clip turned out to be; `own` is what Tiro said lately.
+    /// What a clip turned out to be; `own` is what Tiro said meanwhile.
     async fn looked(&self, clip: &Candidate, own: Option<&str>) -> Result<Looked, EngineError> {
         // A task of its own, because one that takes too long goes on: it has loaded for the next clip.
         let stt = Arc::clone(&self.stt);
@@ -96,12 +109,8 @@ impl Spotter {
             Ok(loaded) => loaded.unwrap_or(Ok(()))?,
             Err(_) => return Err(EngineError::TimedOut(LOADING)),
         }
-        let patience = match self.stt.patience(clip.samples.len()) {
-            // Somewhere else.
-            Duration::MAX => PATIENCE,
-            time => PATIENCE.max(time / 4).min(LOADING),
-        };
         let (language, phrases) = (self.language.as_deref(), &self.settings.phrases);
+        let patience = patience(&*self.stt, clip);
         look(&*self.stt, clip, language, phrases, own, patience).await
     }
 }
@@ -148,7 +157,87 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use models::scripted::ScriptedStt;
+
     use super::*;
+    use crate::listen::wake::Phrases;
+
+    const SECOND: usize = SAMPLE_RATE as usize;
+    /// So much was heard since the microphone opened.
+    const TOTAL: usize = 100 * SECOND;
+
+    /// Lets clips of these lengths, in samples, be judged, of which the last ends now; whether each phrase that was heard was
+    /// over own words, and how long the clips are that the recogniser was given.
+    async fn judged(own: Own, lengths: &[usize]) -> (Vec<bool>, Vec<usize>) {
+        let stt = Arc::new(ScriptedStt::answering(|_| "Computer!".to_owned().into()));
+        let (events, mut happened) = mpsc::channel(16);
+        let spotter = Spotter {
+            number: 1,
+            stt: stt.clone(),
+            watch: Arc::default(),
+            total: Arc::new(AtomicU64::new(TOTAL as u64)),
+            settings: Settings {
+                phrases: Phrases::new(vec!["computer".parse().unwrap()], 0.5).into(),
+                refractory: Duration::ZERO,
+                follow_up: Duration::ZERO,
+            },
+            own: watch::Sender::new(own).subscribe(),
+            language: None,
+            events,
+        };
+        let (send, heard) = clips();
+        for length in lengths {
+            let clip = Candidate {
+                at: (TOTAL - length) as u64,
+                onset: SECOND / 2,
+                samples: vec![0.0; *length],
+            };
+            send.send((0, clip)).unwrap();
+        }
+        drop(send);
+        spotter.run(heard).await;
+        let mut over = Vec::new();
+        while let Ok(event) = happened.try_recv() {
+            if let Event::Woken(woken) = event {
+                over.push(woken.over_own);
+            }
+        }
+        let given = stt
+            .requests()
+            .iter()
+            .map(|request| request.samples.len())
+            .collect();
+        (over, given)
+    }
+
+    /// It fell silent so long ago.
+    fn silent_for(seconds: f32) -> Own {
+        let mut own = Own::default();
+        own.text = "Computer is what you say.".to_owned();
+        own.changed = Instant::now().checked_sub(Duration::from_secs_f32(seconds));
+        own
+    }
+
+    #[tokio::test]
+    async fn who_calls_two_seconds_after_an_answer_is_judged_as_usual() {
+        // They began two seconds after it, with what is kept before the first sound 1.5 s; the clip is 2.3 s long.
+        let length = 23 * SECOND / 10;
+        let (over_own, _) = judged(silent_for(3.8), &[length]).await;
+        assert_eq!(over_own, [false], "they are heard, and no own words are in that");
+        // In this clip are the last words, which nobody else said.
+        let (over_own, _) = judged(silent_for(2.0), &[length]).await;
+        assert_eq!(over_own, [false; 0]);
+    }
+
+    #[tokio::test]
+    async fn where_too_many_clips_wait_the_newest_are_judged() {
+        let lengths = [5, 4, 3, 2].map(|seconds| seconds * SECOND);
+        let (heard, given) = judged(Own::default(), &lengths).await;
+        assert_eq!(given, lengths[2..]);
+        assert_eq!(heard.len(), 2);
+    }
 
     #[test]
     fn one_failure_is_none_two_are_told_and_the_first_success_takes_that_back() {

@@ -20,7 +20,7 @@ use super::{
     Daemon, Event, Running, Source,
     front::lock,
     listening::Way,
-    spotting::{Spotter, load},
+    spotting::{Spotter, clips, load},
 };
 use crate::listen::{
     endpoint::Style,
@@ -96,8 +96,6 @@ pub(super) struct HandsFree {
     pub(super) silent: Option<Instant>,
 }
 
-/// Clips that may wait while one is recognised; older ones are of no use.
-const CLIPS: usize = 2;
 /// A clip that ends with a pause has so much of it, and what is said next begins behind that: 200 ms, in samples.
 const PAUSE: u64 = SAMPLE_RATE as u64 / 5;
 /// A recogniser that had to be loaded first may be so late that what was said since is not meant for Tiro.
@@ -126,7 +124,7 @@ impl Daemon {
         }
         self.wakings += 1;
         let number = self.wakings;
-        let (send, clips) = mpsc::channel(CLIPS);
+        let (send, clips) = clips();
         let watch = Arc::<StdMutex<Watch>>::default();
         let (listened, listenings) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (total, heard) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
@@ -138,12 +136,11 @@ impl Daemon {
                 let _ = events.blocking_send(Event::Awake(number));
             }
             counted.fetch_add(samples.len() as u64, Ordering::AcqRel);
-            // Where too many wait, the oldest are looked at first and this one is lost: it is one of many. Who is listened to
-            // anyway does not call.
+            // Who is listened to anyway does not call.
             lock(&spied).hear(samples, |clip| {
                 let begins = clip.at + clip.onset as u64;
                 if !busy.load(Ordering::Acquire) && begins >= until.load(Ordering::Acquire) {
-                    let _ = send.try_send((listening.load(Ordering::Acquire), clip));
+                    let _ = send.send((listening.load(Ordering::Acquire), clip));
                 }
             });
         };

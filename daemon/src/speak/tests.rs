@@ -139,6 +139,41 @@ async fn it_is_known_what_is_said_and_dropping_it_ends_that() {
     assert!(!speaker.speaking());
 }
 
+/// A clip over the end of an answer may be judged when a question sounds already.
+#[tokio::test]
+async fn what_was_said_before_is_still_known_while_the_next_text_sounds() {
+    let (speaker, _) = speaker([Script::Speaks]);
+    speaker.say("Computer is the word.").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    speaker.say("Shall I?").await.unwrap();
+    let own = speaker.own().borrow().clone();
+    assert_eq!(own.text, "Shall I?");
+    let lately = |millis| own.lately(Duration::from_millis(millis));
+    assert_eq!(lately(5000).unwrap(), "Computer is the word. Shall I?");
+    // Only what the clip can have heard.
+    assert_eq!(lately(15).unwrap(), "Shall I?");
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    assert_eq!(lately(15), None);
+}
+
+#[test]
+fn of_what_was_said_for_hours_the_last_minutes_are_known() {
+    let mut own = Own::default();
+    for _ in 0..100 {
+        own.begins();
+        for n in 0..1000 {
+            own.says(&format!("Satz {n} hört auf."));
+        }
+        own.changed = Some(Instant::now());
+    }
+    let known = own.lately(Duration::from_secs(60)).unwrap();
+    assert!(known.ends_with("Satz 999 hört auf."), "{known}");
+    assert!(known.len() <= 2 * AUDIBLE + 1, "{}", known.len());
+    own.changed = Instant::now().checked_sub(2 * JUDGED);
+    own.begins();
+    assert!(own.before.len() <= 1, "what is long over is forgotten");
+}
+
 #[tokio::test]
 async fn two_texts_are_said_one_after_the_other() {
     let (speaker, said) = speaker([Script::Speaks]);

@@ -51,6 +51,16 @@ pub enum Trouble {
     Silenced,
 }
 
+impl Trouble {
+    /// The same for who wanted to hear something, with what they can do.
+    pub fn advice(&self) -> String {
+        match self {
+            Trouble::Absent(why) => format!("{why} `tiro doctor` shows what there is."),
+            trouble => trouble.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,7 @@
 //! What is said into the microphone, for as long as the person wants to try.
 
 use std::{
+    convert::Infallible,
     sync::mpsc::RecvTimeoutError,
     thread,
     time::{Duration, Instant},
@@ -41,23 +42,42 @@ pub(super) async fn run(app: &App, ear: &Ear, args: &TestArgs) -> anyhow::Result
         ear.names().join(" or "),
         ear.phrases.threshold()
     ));
-    let mut watch = Watch::default();
-    let (mut heard, mut clips) = (false, Vec::new());
-    let end = tokio::time::sleep(Duration::from_secs(args.seconds.into()));
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(end, interrupted);
+    let end = async {
+        let time = tokio::time::sleep(Duration::from_secs(args.seconds.into()));
+        tokio::select! {
+            () = time => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    };
+    until(end, ear, &mut sound, args.json).await
+}
+
+type Sound = mpsc::Receiver<anyhow::Result<Vec<f32>>>;
+
+/// The same until this ends, which does not wait for a clip that is being recognised.
+async fn until(
+    end: impl Future<Output = ()>,
+    ear: &Ear,
+    sound: &mut Sound,
+    json: bool,
+) -> anyhow::Result<bool> {
+    let mut heard = false;
+    tokio::select! {
+        failed = show(ear, sound, json, &mut heard) => match failed? {},
+        () = end => Ok(heard),
+    }
+}
+
+/// Shows each thing that is said.
+async fn show(ear: &Ear, sound: &mut Sound, json: bool, heard: &mut bool) -> anyhow::Result<Infallible> {
+    let (mut watch, mut clips) = (Watch::default(), Vec::new());
     loop {
-        let block = tokio::select! {
-            block = sound.recv() => block.context("The microphone went away")?,
-            () = &mut end => return Ok(heard),
-            _ = &mut interrupted => return Ok(heard),
-        };
-        let block = block?;
+        let block = sound.recv().await.context("The microphone went away")??;
         watch.hear(&block, |clip| clips.push(clip));
         for clip in clips.drain(..) {
             let said = ear.judge(&clip, &mut watch).await?;
-            heard |= said.heard;
-            say(&match args.json {
+            *heard |= said.heard;
+            say(&match json {
                 true => serde_json::to_string(&said)?,
                 false => said.line(),
             })?;
@@ -67,7 +87,7 @@ pub(super) async fn run(app: &App, ear: &Ear, args: &TestArgs) -> anyhow::Result
 
 /// The sound of the microphone at 16 kHz. A thread has it that nobody waits for, because a sound server may hang; it
 /// closes when the receiver is gone.
-async fn open(device: String) -> anyhow::Result<mpsc::Receiver<anyhow::Result<Vec<f32>>>> {
+async fn open(device: String) -> anyhow::Result<Sound> {
     let (give, sound) = mpsc::channel(BLOCKS);
     let (tell, told) = oneshot::channel();
     thread::Builder::new()
@@ -114,5 +134,51 @@ async fn open(device: String) -> anyhow::Result<mpsc::Receiver<anyhow::Result<Ve
         Ok(Ok(opened)) => opened.map(|()| sound),
         Ok(Err(_)) => bail!("The microphone went away."),
         Err(_) => bail!("The sound server does not answer, so I cannot hear you."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use models::scripted::{Reply, ScriptedStt};
+
+    use super::*;
+    use crate::listen::{
+        recordings,
+        wake::{PATIENCE, Phrases},
+        wav, wavs,
+    };
+
+    #[tokio::test]
+    async fn the_end_does_not_wait_for_a_clip_that_is_recognised() {
+        let Some(folder) = recordings() else { return };
+        let word = wav::read(&wavs(&folder.join("wake").join("computer"))[0]).unwrap();
+        let stt = Arc::new(ScriptedStt::replies([
+            Reply::Text("Computer!".to_owned()),
+            Reply::Hang(String::new()),
+        ]));
+        let ear = Ear {
+            stt: stt.clone(),
+            language: None,
+            phrases: Phrases::new(vec!["computer".parse().unwrap()], 0.5),
+        };
+        let (give, mut sound) = mpsc::channel(BLOCKS);
+        for _ in 0..2 {
+            for block in [word.clone(), vec![0.0; 16_000]] {
+                give.send(Ok(block)).await.unwrap();
+            }
+        }
+        let began = Instant::now();
+        let end = async {
+            while stt.requests().len() < 2 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        assert!(
+            until(end, &ear, &mut sound, true).await.unwrap(),
+            "the first was heard"
+        );
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     }
 }
