@@ -285,7 +285,7 @@ pub struct Daemon {
     /// How much is about to be.
     coming: Arc<AtomicUsize>,
     /// What clients want said, as soon as nothing else is.
-    errands: VecDeque<speaking::Errand>,
+    errands: VecDeque<Errand>,
     /// Turns players down meanwhile.
     ducking: Option<Ducking>,
     /// How the key reaches us.
