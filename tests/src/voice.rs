@@ -38,9 +38,9 @@ const WHILE: Duration = Duration::from_secs(5);
 
 /// From the end of the phrase to the end of what was being said, at most.
 const CALLED: Duration = Duration::from_secs(3);
-/// Share of the words of an answer that is understood again, at least. Of what espeak-ng says it was 0.71 to 1, and 0.85 in
+/// Share of the words of an answer that is understood again, at least. Of what espeak-ng says it was 0.62 to 1, and 0.85 in
 /// the middle.
-const HEARD: f32 = 0.55;
+const HEARD: f32 = 0.5;
 
 const CONFIG: &str = r#"
 [wake]
