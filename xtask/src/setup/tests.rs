@@ -1,6 +1,6 @@
 //! What would be installed, without installing anything.
 
-use super::*;
+use super::{needs::is_libclang, *};
 
 #[track_caller]
 fn check(names: &[&str], manager: Option<Manager>, privilege: Privilege, expect: Result<&[&str], &str>) {
