@@ -1,4 +1,57 @@
-//! What a recogniser writes when nobody spoke, or when it lost its way: repetition, echoes, stage directions.
+//! What a recogniser writes when nobody spoke, or when it lost its way: repetition, echoes, stage directions, and the words that
+//! films end with.
+
+use self::seen::UNSURE;
+
+pub mod seen;
+
+/// The probability of no speech above which what the model is not sure of was not said: whisper's own limit
+/// (`no_speech_threshold` in `decoding.py`).
+const SILENT: f32 = 0.6;
+
+/// What whisper is known to write where nobody speaks, because films and videos that it learnt from end so. In lower case, words only.
+const WELL_KNOWN: &[&str] = &[
+    "you",
+    "thank you",
+    "thank you so much",
+    "thank you very much",
+    "thank you for watching",
+    "thank you for watching this video",
+    "thanks",
+    "thanks for watching",
+    "thanks for watching this video",
+    "bye",
+    "bye bye",
+    "i'll see you in the next video",
+    "please subscribe",
+    "please subscribe to my channel",
+    "subtitles by the amara org community",
+    "vielen dank",
+    "vielen dank fürs zuschauen",
+    "tschüss",
+    "bis zum nächsten mal",
+    "untertitel der amara org community",
+    "untertitel im auftrag des zdf für funk 2017",
+    "merci",
+    "merci d'avoir regardé cette vidéo",
+    "sous titres réalisés par la communauté d'amara org",
+    "gracias",
+    "gracias por ver el video",
+    "subtítulos realizados por la comunidad de amara org",
+    "sottotitoli creati dalla comunità amara org",
+];
+
+/// Whether a text is one that whisper is known to write where nobody speaks. People say most of them, too.
+pub fn well_known(text: &str) -> bool {
+    let text = words(text).join(" ");
+    WELL_KNOWN.contains(&text.as_str())
+}
+
+/// Whether nobody said a text: the model thinks it likely that nobody speaks (`silence` is the probability) and is not sure of what
+/// it wrote (`sureness` is the mean logarithm of the probabilities of its tokens), or wrote what it is known to write then.
+pub fn unsaid(text: &str, sureness: f32, silence: f32) -> bool {
+    silence > SILENT && (sureness < UNSURE || well_known(text))
+}
 
 /// Whether a text looks like a loop: a stretch of words that comes several times in a row, a text said twice, or
 /// one that is long and poor in different words. Whisper does this when its window is cut short. People repeat
@@ -148,10 +201,43 @@ mod tests {
         check_directions("3 * 4 is twelve", "3 4 is twelve");
     }
 
+    #[track_caller]
+    fn check_unsaid(text: &str, sureness: f32, silence: f32, expect: bool) {
+        assert_eq!(
+            unsaid(text, sureness, silence),
+            expect,
+            "{text} {sureness} {silence}"
+        );
+    }
+
+    #[test]
+    fn what_nobody_said_is_told_from_what_somebody_did() {
+        // Numbers are those that the models gave: a kitchen, a cough, people and a synthetic voice.
+        check_unsaid("You", -3.37, 0.95, true);
+        check_unsaid(">> No.", -1.22, 0.79, true);
+        check_unsaid("door", -1.93, 0.82, true);
+        check_unsaid("Thank you.", -0.2, 0.9, true);
+        check_unsaid("Untertitel der Amara.org-Community", -0.1, 0.7, true);
+        check_unsaid("Thank you.", -0.52, 0.40, false);
+        check_unsaid("Thank you very much.", -0.09, 0.16, false);
+        check_unsaid("Computer.", -0.13, 0.87, false);
+        check_unsaid("Thank you, that will do.", -0.2, 0.9, false);
+        check_unsaid("Launch Firefox.", -1.2, 0.14, false);
+        check_unsaid("", 0.0, 0.9, false);
+    }
+
+    #[test]
+    fn well_known_ghosts_have_words_only() {
+        for text in WELL_KNOWN {
+            assert!(well_known(text), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_panics(text in "\\PC{0,60}", prompt in "\\PC{0,60}") {
             prop_assert!(without_directions(&text).len() <= text.len());
+            prop_assert!(!well_known(&text) || unsaid(&text, 0.0, 1.0));
             prop_assert!(!repeats(&text) || text.split_whitespace().count() > 0);
             prop_assert!(!echoes(&text, &prompt) || text.len() > 1);
         }

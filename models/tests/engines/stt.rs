@@ -2,7 +2,9 @@
 
 use std::{
     env,
-    path::Path,
+    f32::consts::TAU,
+    path::{Path, PathBuf},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -20,24 +22,54 @@ fn engine(model: &str) -> Option<SttEngine> {
     Some(SttEngine::new(config))
 }
 
-/// A clip of real speech as samples; the data folder holds 16 kHz mono files.
-fn clip(name: &str) -> Option<Vec<f32>> {
+/// The folder of recordings.
+fn recordings() -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let data = env::var_os("TIRO_DATA").map_or(data, Into::into);
-    let path = data.join("speech/read").join(name);
-    let Ok(bytes) = std::fs::read(&path) else {
+    env::var_os("TIRO_DATA").map_or(data, Into::into).join("speech")
+}
+
+/// The samples of a recording of 16 kHz, mono, and their rate.
+fn pcm(path: &Path) -> Option<(Vec<f32>, f32)> {
+    let Ok(bytes) = std::fs::read(path) else {
         eprintln!("SKIPPED: no recording at {}", path.display());
         return None;
     };
+    let rate = u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as f32;
     let at = bytes.windows(4).position(|w| w == b"data").unwrap() + 8;
-    let pcm = bytes[at..].chunks_exact(2);
-    Some(
-        pcm.map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0)
-            .collect(),
-    )
+    let samples = bytes[at..].chunks_exact(2);
+    let samples = samples.map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0);
+    Some((samples.collect(), rate))
+}
+
+/// A clip of real speech as samples.
+fn clip(name: &str) -> Option<Vec<f32>> {
+    pcm(&recordings().join("read").join(name)).map(|(samples, _)| samples)
+}
+
+/// What a synthetic voice says, with some quiet around it; a real one says nothing of the kind in the recordings that we have.
+fn spoken(voice: &str, text: &str) -> Option<Vec<f32>> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("spoken.wav");
+    let mut espeak = Command::new("espeak-ng");
+    let espeak = espeak.args(["-v", voice, "-s", "140", "-w"]).arg(&file).arg(text);
+    if !espeak.status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no espeak-ng that speaks {voice}");
+        return None;
+    }
+    let (samples, rate) = pcm(&file)?;
+    let step = rate / 16_000.0;
+    let moments = (0..(samples.len() as f32 / step) as usize).map(|i| i as f32 * step);
+    let between = |at: f32| {
+        let (before, after) = (at as usize, (at as usize + 1).min(samples.len() - 1));
+        samples[before] + (samples[after] - samples[before]) * at.fract()
+    };
+    let quiet = vec![0.0; 4_000];
+    Some([quiet.clone(), moments.map(between).collect(), quiet].concat())
 }
 
 const SHORT: &str = "fd98aa-sense_and_sensibility_01_austen_64kb-0930.wav";
+const LOOPS: &str = "cfe0c6-spk1_snt4.wav";
+const BASE: &str = "ggml-base-q8_0.bin";
 const LONGER: &str = "3174ad-sense_and_sensibility_01_austen_64kb-0870.wav";
 
 fn hear(samples: Vec<f32>) -> Transcribe {
@@ -163,9 +195,120 @@ async fn real_nothing_is_heard_in_nothing() {
     );
 }
 
+/// What is loud enough for a voice and none: stretches of a kitchen, in some of which the models write words; music; a cough.
+fn voiceless() -> Vec<(&'static str, Vec<f32>)> {
+    let mut sounds = Vec::new();
+    if let Some((kitchen, _)) = pcm(&recordings().join("kitchen-noise.wav")) {
+        let stretch = |part: usize, seconds: usize| {
+            let at = part * kitchen.len() / 24;
+            kitchen[at..at + seconds * 16_000].to_vec()
+        };
+        sounds.push(("a kitchen, \"and\"", stretch(10, 2)));
+        sounds.push(("a kitchen, \"No.\"", stretch(16, 2)));
+        let loud = stretch(21, 1)
+            .iter()
+            .map(|s| (s * 3.0).clamp(-1.0, 1.0))
+            .collect();
+        sounds.push(("a kitchen, \"You\"", loud));
+    }
+    let tone = |hertz: f32, at: usize| {
+        let seconds = at as f32 / 16_000.0;
+        0.1 * (TAU * hertz * seconds).sin() * (-1.5 * seconds).exp()
+    };
+    let chords = [
+        [261.6, 329.6, 392.0],
+        [220.0, 261.6, 329.6],
+        [174.6, 220.0, 261.6],
+        [196.0, 246.9, 293.7],
+    ];
+    let chord = |notes: [f32; 3]| (0..8_000).map(move |at| notes.iter().map(|note| tone(*note, at)).sum());
+    sounds.push(("music", chords.into_iter().flat_map(chord).collect()));
+    let mut seed = 7_u32;
+    let mut noise = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from((seed >> 16) as u16) / 32_768.0 - 1.0
+    };
+    let mut cough = vec![0.0; 24_000];
+    for (begin, length, loud) in [(6_400, 1_440, 0.6), (7_840, 4_000, 0.2)] {
+        for at in 0..length {
+            cough[begin + at] = loud * noise() * (-6.0 * at as f32 / length as f32).exp();
+        }
+    }
+    cough.iter_mut().for_each(|s| *s += 0.001 * noise());
+    sounds.push(("a cough", cough));
+    sounds
+}
+
+#[tokio::test]
+async fn real_sounds_without_a_voice_say_nothing() {
+    for model in [WHISPER, BASE] {
+        let Some(engine) = engine(model) else { return };
+        for (name, samples) in voiceless() {
+            let heard = engine.transcribe(hear(samples), &mut |_| {}).await.unwrap();
+            assert_eq!(heard.text, "", "{name}, {model}: {heard:?}");
+        }
+    }
+}
+
+/// The words that whisper is known to write where nobody speaks are heard of somebody who says them.
+#[tokio::test]
+async fn real_people_may_say_what_ghosts_say() {
+    for model in [WHISPER, BASE] {
+        let Some(engine) = engine(model) else { return };
+        for (text, word) in [
+            ("Thank you.", "thank"),
+            ("Thank you very much.", "thank"),
+            ("Bye.", "bye"),
+            ("Thanks for watching.", "watching"),
+        ] {
+            let Some(samples) = spoken("en-us", text) else {
+                return;
+            };
+            let heard = engine.transcribe(hear(samples), &mut |_| {}).await.unwrap();
+            assert!(
+                heard.text.to_lowercase().contains(word),
+                "{text} {model}: {heard:?}"
+            );
+        }
+    }
+}
+
+/// In the narrow window tiny writes this sentence again and again, and knows it for sure each time.
+#[tokio::test]
+async fn real_a_loop_is_looked_at_again() {
+    let (Some(engine), Some(samples)) = (engine(WHISPER), clip(LOOPS)) else {
+        return;
+    };
+    let heard = engine.transcribe(hear(samples), &mut |_| {}).await.unwrap();
+    assert_eq!(heard.text, "A thin stripe runs down the middle.", "{heard:?}");
+    assert!(heard.retried && heard.segments.len() == 1, "{heard:?}");
+}
+
+#[tokio::test]
+async fn real_another_language_is_detected_and_a_given_one_kept() {
+    let german = "Guten Morgen. Wie spät ist es jetzt, und wie wird das Wetter morgen in Berlin?";
+    let (Some(engine), Some(samples)) = (engine(BASE), spoken("de", german)) else {
+        return;
+    };
+    let hear = |language: Option<&str>| Transcribe {
+        language: language.map(str::to_owned),
+        ..hear(samples.clone())
+    };
+    let heard = engine.transcribe(hear(None), &mut |_| {}).await.unwrap();
+    assert_eq!(heard.language, "de", "{heard:?}");
+    assert!(
+        heard.text.starts_with("Guten Morgen") && heard.text.contains("Berlin"),
+        "{heard:?}"
+    );
+    for given in ["de", "nl"] {
+        let heard = engine.transcribe(hear(Some(given)), &mut |_| {}).await.unwrap();
+        assert_eq!(heard.language, given, "{heard:?}");
+    }
+}
+
 #[tokio::test]
 async fn real_a_language_is_detected() {
-    let (Some(engine), Some(samples)) = (engine("ggml-base-q8_0.bin"), clip(LONGER)) else {
+    let (Some(engine), Some(samples)) = (engine(BASE), clip(LONGER)) else {
         return;
     };
     let heard = engine
@@ -184,7 +327,7 @@ async fn real_a_language_is_detected() {
 
 #[tokio::test]
 async fn real_dropping_a_transcription_frees_the_recogniser() {
-    let (Some(engine), Some(samples)) = (engine("ggml-base-q8_0.bin"), clip(LONGER)) else {
+    let (Some(engine), Some(samples)) = (engine(BASE), clip(LONGER)) else {
         return;
     };
     engine.info().await.unwrap();

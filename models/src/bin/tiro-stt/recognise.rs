@@ -7,7 +7,9 @@ use models::{
     EngineError,
     decode::{Transcribing, Vocabulary},
     expected::Expected,
-    ggml_whisper, ghosts, machine, nativelog,
+    ggml_whisper,
+    ghosts::{self, seen::Seen},
+    machine, nativelog,
     protocol::{SttDialect, SttLoad},
     serve::Reply,
     stt::{SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
@@ -26,8 +28,6 @@ const POSITIONS: f32 = 50.0;
 const MARGINS: [f32; 2] = [64.0, 256.0];
 /// Encoder positions of the whole window, 30 s.
 const WINDOW: u32 = 1500;
-/// A mean log-probability of text tokens below which a result counts as unsure: whisper's own limit for trying again.
-const UNSURE: f32 = -1.0;
 /// Seconds below which whisper.cpp refuses to look.
 const SHORTEST: f32 = 0.1;
 /// Loudest sample of a clip that holds nothing at all.
@@ -77,21 +77,11 @@ struct Look {
     fallback: bool,
 }
 
-/// What one look saw.
-struct Seen {
-    segments: Vec<Segment>,
-    sureness: f32,
-}
-
-impl Seen {
-    fn text(&self) -> String {
-        let texts: Vec<&str> = self.segments.iter().map(|s| s.text.as_str()).collect();
-        texts.join(" ")
-    }
-
-    fn doubtful(&self) -> bool {
-        // A decoder that ran into its limit leaves nothing behind; neither does a window that was too narrow.
-        self.sureness < UNSURE || self.segments.is_empty() || ghosts::repeats(&self.text())
+impl Look {
+    /// Whether tokens are chosen here and not by whisper.cpp: only what fits one window, goes on from no text and is not tried again
+    /// with more chance is.
+    fn own(&self, prompt: &str) -> bool {
+        !self.windows && !self.fallback && prompt.is_empty()
     }
 }
 
@@ -189,12 +179,13 @@ impl Recogniser {
             return Ok(transcript);
         }
 
-        let looks = looks(seconds, request.audio_ctx);
+        let prompt = request.prompt.as_deref().unwrap_or_default();
+        let looks = looks(seconds, request.audio_ctx, prompt);
         let language = self.language(request, &samples, &looks[0], reply)?;
         let wanted = Wanted {
             samples: &samples,
             language: &language,
-            prompt: request.prompt.as_deref().unwrap_or_default(),
+            prompt,
             expected: Expected::of(request.names.iter().map(String::as_str)),
         };
         let mut seen = self.look(&looks[0], &wanted, reply)?;
@@ -204,9 +195,8 @@ impl Recogniser {
             }
             transcript.retried = true;
             let again = self.look(look, &wanted, reply)?;
-            // One short word is never sure by its numbers; that a wider window shows the same is as good.
-            let agreed = again.text() == seen.text() && !ghosts::repeats(&again.text());
-            seen = again;
+            let agreed = seen.agrees(&again);
+            seen = seen.or(again);
             if agreed {
                 break;
             }
@@ -258,19 +248,65 @@ impl Recogniser {
         wanted: &Wanted<'_>,
         reply: &Reply<SttDialect>,
     ) -> Result<Seen, EngineError> {
-        // Only what fits one window, goes on from no text and is not tried again with more chance is chosen token by token here.
-        if !look.windows && !look.fallback && wanted.prompt.is_empty() {
-            return self.glance(look, wanted, reply);
+        let seen = if look.own(wanted.prompt) {
+            self.glance(look, wanted, reply)?
+        } else {
+            let mut params = self.params(look, wanted, reply);
+            if look.windows {
+                let (send, prompt) = (reply.sender(), wanted.prompt.to_owned());
+                params.set_segment_callback_safe_lossy(move |data: SegmentCallbackData| {
+                    send_if_said(&data, &prompt, &send);
+                });
+            }
+            self.full(params, wanted.samples, reply)?;
+            let mut seen = self.seen(wanted);
+            if look.fallback && !look.windows && wanted.prompt.is_empty() {
+                // More chance makes whisper.cpp surer by its numbers: it divides the scores before it takes their logarithms.
+                seen.sureness = self.judged(wanted).map_err(|error| failed(&error, reply))?;
+                tracing::debug!(sureness = seen.sureness, "judged");
+            }
+            seen
+        };
+        // Of several windows only the last could be asked, and segments are sent by then.
+        if look.windows || !seen.suspicious() {
+            return Ok(seen);
         }
-        let mut params = self.params(look, wanted, reply);
-        if look.windows {
-            let (send, prompt) = (reply.sender(), wanted.prompt.to_owned());
-            params.set_segment_callback_safe_lossy(move |data: SegmentCallbackData| {
-                send_if_said(&data, &prompt, &send);
-            });
+        let silence = self.silence().map_err(|error| failed(&error, reply))?;
+        tracing::debug!(silence, "asked");
+        Ok(seen.unless_silent(silence))
+    }
+
+    /// The probability that nobody speaks in the window that was looked at: what the model would write in front of everything else.
+    /// That is one step of the decoder, and only after a result that may be none: the scores of the first of several tokens, as a
+    /// transcript in a known language begins with, cannot be had.
+    fn silence(&mut self) -> Result<f32, whisper_rs::WhisperError> {
+        let start = [self.context.token_sot()];
+        self.state.decode(&start, 0, threads(self.decoding))?;
+        let none = usize::try_from(self.context.token_nosp()).unwrap_or(usize::MAX);
+        Ok(probability(self.state.get_logits()?, none))
+    }
+
+    /// How sure the model is of what whisper.cpp wrote, without any chance: the mean logarithm of the probabilities of its text.
+    fn judged(&mut self, wanted: &Wanted<'_>) -> Result<f32, whisper_rs::WhisperError> {
+        let mut tokens: Vec<i32> = Vec::new();
+        for segment in self.state.as_iter() {
+            let all = (0..segment.n_tokens()).filter_map(|i| segment.get_token(i));
+            tokens.extend(all.map(|token| token.token_id()));
         }
-        self.full(params, wanted.samples, reply)?;
-        Ok(self.seen(wanted))
+        let (opening, decoding) = (self.opening(wanted), threads(self.decoding));
+        self.state.decode(&opening, 0, decoding)?;
+        let (mut sum, mut count) = (0.0, 0.0_f32);
+        for (past, pair) in (opening.len()..).zip(tokens.windows(2)) {
+            self.state.decode(&pair[..1], past, decoding)?;
+            if pair[1] < self.context.token_eot() {
+                let token = usize::try_from(pair[1]).unwrap_or(usize::MAX);
+                sum += probability(self.state.get_logits()?, token)
+                    .max(f32::MIN_POSITIVE)
+                    .ln();
+                count += 1.0;
+            }
+        }
+        Ok(if count > 0.0 { sum / count } else { 0.0 })
     }
 
     /// Looks at a clip that fits one window, and chooses token by token.
@@ -409,30 +445,38 @@ impl Recogniser {
     }
 }
 
-/// How to look at a clip: first with a narrow window, and while the result is doubtful with wider ones.
-fn looks(seconds: f32, wanted: Option<u32>) -> Vec<Look> {
+/// The probability of one token by the scores of all; 0 for one that is none.
+fn probability(scores: &[f32], token: usize) -> f32 {
+    let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let all: f32 = scores.iter().map(|score| (score - top).exp()).sum();
+    scores.get(token).map_or(0.0, |score| (score - top).exp() / all)
+}
+
+/// How to look at a clip: first with a narrow window, while the result is doubtful with wider ones, and in the end with more chance.
+/// Chance is last, because names are not weighed there.
+fn looks(seconds: f32, wanted: Option<u32>, prompt: &str) -> Vec<Look> {
     let positions = seconds * POSITIONS;
     let windows = positions >= WINDOW as f32;
-    let whole = Look {
+    let last = Look {
         audio_ctx: 0,
         windows,
         fallback: true,
     };
-    let narrow = |audio_ctx| Look {
+    let one = |audio_ctx| Look {
         audio_ctx,
         windows: false,
         fallback: false,
     };
+    // Where whisper.cpp chooses, its fallback begins with the same look.
+    let whole = Some(one(0)).filter(|look| !windows && look.own(prompt));
+    let whole = whole.into_iter().chain([last]);
     match wanted {
-        Some(audio_ctx) if (1..WINDOW).contains(&audio_ctx) && !windows => vec![narrow(audio_ctx)],
-        Some(_) => vec![whole],
+        Some(audio_ctx) if (1..WINDOW).contains(&audio_ctx) && !windows => vec![one(audio_ctx)],
+        Some(_) => whole.collect(),
         None => {
             let trimmed = MARGINS.iter().map(|margin| (positions + margin).ceil() as u32);
-            trimmed
-                .filter(|audio_ctx| *audio_ctx < WINDOW)
-                .map(narrow)
-                .chain([whole])
-                .collect()
+            let trimmed = trimmed.filter(|audio_ctx| *audio_ctx < WINDOW);
+            trimmed.map(one).chain(whole).collect()
         }
     }
 }
