@@ -59,8 +59,6 @@ pub struct Room {
     names: names::Names,
     /// Whether the last turn needed the model.
     needed: bool,
-    /// What the model was asked about words that may have been all, and what it wrote.
-    decided: Option<(Generate, Generated)>,
 }
 
 /// What a room is made of, besides its engines.
@@ -189,7 +187,6 @@ impl Room {
             shelved: None,
             names: names::Names::telling(expecting),
             needed: false,
-            decided: None,
         }
     }
 
@@ -356,16 +353,8 @@ impl Room {
         }
     }
 
-    async fn generate_once(&mut self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
-        let request = self.request(ask);
-        // Whatever the turn asks first, what was decided ahead is good for that or for nothing.
-        if let Some((asked, decided)) = self.decided.take()
-            && asked == request
-        {
-            on_text(&decided.text);
-            return Ok(decided);
-        }
-        self.asked_of_model(request, on_text).await
+    async fn generate_once(&self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
+        self.asked_of_model(self.request(ask), on_text).await
     }
 
     fn request(&self, ask: Ask) -> Generate {
@@ -449,16 +438,17 @@ impl Room {
         Ok(true)
     }
 
-    /// Lets the model decide about these words before it is sure that nothing more is said. Nothing is done, and the
-    /// conversation stays as it is; the turn that asks the same finds the answer here. Where the model is free to answer in
-    /// words, its prompt is only evaluated, because those are to be heard while they are written. A server is told nothing
+    /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said: then only its
+    /// answer is left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
     /// before the person has finished.
+    ///
+    /// To let it write the whole decision was tried and does not pay: recogniser and model share the processor, so that the
+    /// words of the last look come later, and a decision about other words than those in the end is waited for.
     ///
     /// # Errors
     /// What keeps the engine from it.
     pub async fn foresee(&mut self, text: &str) -> Result<Foreseen, EngineError> {
-        self.decided = None;
-        let (mut guess, mut step) = self.foreseen(text).await;
+        let mut step = self.foreseen(text).await;
         match &step {
             Step::Generate(ask) if ask.chat.is_none() => {}
             Step::Call(_) if self.agent().is_whole(text) => return Ok(Foreseen::Whole),
@@ -466,41 +456,30 @@ impl Room {
         }
         if self.needs_model().await?.is_some() {
             // It may have come only now, and speaks a dialect of its own.
-            (guess, step) = self.foreseen(text).await;
+            step = self.foreseen(text).await;
         }
-        let Step::Generate(ask) = step else {
+        let Step::Generate(Ask {
+            prompt, chat: None, ..
+        }) = step
+        else {
             return Ok(Foreseen::Nothing);
         };
-        if ask.chat.is_some() {
-            return Ok(Foreseen::Nothing);
-        }
-        let request = self.request(ask);
-        if request.openings.is_empty() {
-            let read = Generate {
-                prompt: request.prompt,
-                max_tokens: 0,
-                ..Generate::default()
-            };
-            self.asked_of_model(read, &mut |_| {}).await?;
-            return Ok(Foreseen::Read);
-        }
-        let generated = self.asked_of_model(request.clone(), &mut |_| {}).await?;
-        let next = guess.step(Input::Generated(generated.text.clone()));
-        self.decided = Some((request, generated));
-        Ok(match next {
-            Step::Call(_) => Foreseen::Decided,
-            _ => Foreseen::Read,
-        })
+        let read = Generate {
+            prompt: pieces(prompt),
+            max_tokens: 0,
+            ..Generate::default()
+        };
+        self.asked_of_model(read, &mut |_| {}).await?;
+        Ok(Foreseen::Read)
     }
 
-    /// What would be done first about these words, and who says so: an agent that is thrown away, since the words may not be
-    /// what the person meant to say.
-    async fn foreseen(&mut self, text: &str) -> (Agent, Step) {
+    /// What would be done first about these words.
+    async fn foreseen(&mut self, text: &str) -> Step {
         let (context, asked) = (self.context(), self.asked(text, true).await);
+        // One that is thrown away: the words may not be what the person meant to say.
         let mut guess = self.agent().clone();
         let text = text.to_owned();
-        let step = guess.step(Input::Said { text, context, asked });
-        (guess, step)
+        guess.step(Input::Said { text, context, asked })
     }
 
     /// Keeps a finished turn in the trace, if there is one.
@@ -651,8 +630,6 @@ fn opening(opening: crate::agent::Opening) -> Opening {
 pub enum Foreseen {
     /// They are, completely, what a tool is asked with, and nobody has to think about them.
     Whole,
-    /// The model makes a call of them that lacks nothing.
-    Decided,
     /// The model has read them.
     Read,
     /// There was nothing to be done before they are surely all.

@@ -449,7 +449,7 @@ mod tests {
     /// Who pauses in the middle of an order for longer than the shorter silences that end one, if what they said until then were
     /// taken for all: an upper bound, because it seldom is a request that lacks nothing.
     #[test]
-    fn few_pause_longer_than_what_ends_a_request_that_lacks_nothing() {
+    fn few_pause_longer_than_what_ends_a_whole_request() {
         let Some(folder) = recordings() else { return };
         let commands = wavs(&folder.join("commands"));
         let mut cut = [100, 80, 60].map(|pace| (pace, 0));
@@ -465,7 +465,7 @@ mod tests {
             "of {} orders, cut off at so many percent: {cut:?}",
             commands.len()
         );
-        assert!(cut[1].1 <= 2, "{cut:?}");
+        assert!(cut[2].1 <= 2, "{cut:?}");
     }
 
     /// Of somebody who goes on so much more softly: whether it is over before they do, and whether that is noticed.

@@ -18,14 +18,11 @@ const LONGER: u8 = 200;
 const USUAL: u8 = 100;
 /// The words are a whole request, and a short one: 0.5 s then tell as much as the usual time does after any others.
 const WHOLE: u8 = 60;
-/// The model makes a call of the words that lacks nothing. More may belong to it, a place or a time, so it is less sure.
-const DECIDED: u8 = 80;
 
 /// How long the silence after these words has to be when so much is known of them, in percent of the usual time.
 pub(super) fn after_known(text: &str, known: Foreseen) -> u8 {
     match (after(text), known) {
         (USUAL, Foreseen::Whole) => WHOLE,
-        (USUAL, Foreseen::Decided) => DECIDED,
         (usual, _) => usual,
     }
 }
@@ -79,12 +76,9 @@ mod tests {
         ] {
             check(text, USUAL);
             assert_eq!(after_known(text, Foreseen::Whole), WHOLE, "{text:?}");
-            assert_eq!(after_known(text, Foreseen::Decided), DECIDED, "{text:?}");
             assert_eq!(after_known(text, Foreseen::Read), USUAL, "{text:?}");
         }
         // However whole a request is, whoever sounds as if they went on may do so.
-        for known in [Foreseen::Whole, Foreseen::Decided] {
-            assert_eq!(after_known("What time is it in", known), LONGER);
-        }
+        assert_eq!(after_known("What time is it in", Foreseen::Whole), LONGER);
     }
 }

@@ -1,5 +1,5 @@
-//! What may have been all that somebody says is decided about before it is sure that they have finished, so that they wait for
-//! little but the silence.
+//! What may have been all that somebody says is read by the model before it is sure that they have finished, so that they wait
+//! for its answer only.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use crate::{reply::Happening, room::Foreseen};
 
 impl Daemon {
     /// Whoever is listened to sees what was understood so far. Where that may be all, since they paused after this frame, the
-    /// model begins to decide; where it is a request that lacks nothing, it is waited less for more.
+    /// model begins to read it; where it is a request that needs none, it is waited less for more.
     pub(super) fn so_far(&mut self, number: u64, text: String, pause: Option<usize>) {
         let mut listenings = self.open.iter().chain(&self.closing);
         let Some(open) = listenings.find(|open| open.number == number) else {
@@ -28,7 +28,7 @@ impl Daemon {
         }
     }
 
-    /// Lets the model decide about what the person may have said, until they say something else. Calls `known` with what came
+    /// Lets the model read what the person may have said, until they say something else. Calls `known` with what came
     /// of it.
     fn foresee(&mut self, text: String, known: impl Fn(Foreseen) + Send + 'static) {
         if let Some((before, foreseeing)) = &self.foreseen
@@ -97,9 +97,9 @@ mod tests {
         let foreseeing = Foreseeing::default();
         foreseeing.tell(at(1));
         foreseeing.tell(at(2));
-        foreseeing.found(Foreseen::Decided);
+        foreseeing.found(Foreseen::Whole);
         foreseeing.tell(at(3));
-        let expected = [(2, Foreseen::Decided), (3, Foreseen::Decided)];
+        let expected = [(2, Foreseen::Whole), (3, Foreseen::Whole)];
         assert_eq!(*told.lock().unwrap(), expected);
     }
 }
