@@ -354,12 +354,8 @@ impl Room {
     }
 
     async fn generate_once(&self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
-        self.asked_of_model(self.request(ask), on_text).await
-    }
-
-    fn request(&self, ask: Ask) -> Generate {
         let limits = &self.parts.limits;
-        Generate {
+        let request = Generate {
             prompt: pieces(ask.prompt),
             openings: ask.openings.into_iter().map(opening).collect(),
             grammar: ask.grammar,
@@ -368,7 +364,8 @@ impl Room {
             temperature: limits.temperature,
             seed: 0,
             chat: ask.chat.map(chat),
-        }
+        };
+        self.asked_of_model(request, on_text).await
     }
 
     async fn asked_of_model(&self, request: Generate, on_text: OnText<'_>) -> Result<Generated, EngineError> {
@@ -442,8 +439,8 @@ impl Room {
     /// answer is left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
     /// before the person has finished.
     ///
-    /// To let it write the whole decision was tried and does not pay: recogniser and model share the processor, so that the
-    /// words of the last look come later, and a decision about other words than those in the end is waited for.
+    /// To let it write the whole decision as well was tried: three of seven spoken requests did not find theirs in the end and
+    /// asked anew, 3.7 s after the last word at the median, where only reading took 2.5 s on the same machine.
     ///
     /// # Errors
     /// What keeps the engine from it.

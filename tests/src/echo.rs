@@ -28,7 +28,7 @@ use crate::{
         Sound::{Pause, Phrase as Said, Request},
         sounds,
     },
-    waking::{PATIENCE, awake, hearing, waits},
+    waking::{Asked, PATIENCE, awake, hearing, waits},
 };
 
 fn scenario(name: &str, test: impl AsyncFnOnce(PathBuf, Pulse)) {
@@ -58,6 +58,17 @@ fn states(told: &[Happening]) -> Vec<State> {
     told.iter().filter_map(state).collect()
 }
 
+/// What was said aloud was looked at, and nobody was listened to because of it.
+async fn heard_itself_and_nobody(talk: &mut Talk, asked: &Asked) {
+    // What was said last is looked at when it is over.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(asked.clips.load(Ordering::Relaxed) >= 1, "it heard itself");
+    let requests = asked.requests.load(Ordering::Relaxed);
+    assert_eq!(requests, 0, "and listened to nobody");
+    let states = states(&told(&mut talk.signals, &talk.client).await);
+    assert!(!states.contains(&State::Listening), "{states:?}");
+}
+
 #[test]
 fn what_tiro_says_neither_wakes_nor_interrupts_it() {
     scenario(
@@ -76,16 +87,7 @@ fn what_tiro_says_neither_wakes_nor_interrupts_it() {
             assert_eq!(report.reply, answer);
             talk.running.until("speaking", |s| s.state == "speaking").await;
             waits(&talk, &pulse, 1).await;
-            // What was said last is looked at when it is over.
-            tokio::time::sleep(Duration::from_secs(4)).await;
-            assert!(asked.clips.load(Ordering::Relaxed) >= 1, "it heard itself");
-            assert_eq!(
-                asked.requests.load(Ordering::Relaxed),
-                0,
-                "and listened to nobody"
-            );
-            let states = states(&told(&mut talk.signals, &talk.client).await);
-            assert!(!states.contains(&State::Listening), "{states:?}");
+            heard_itself_and_nobody(&mut talk, &asked).await;
             assert_eq!(talk.running.status().await.turns, 1);
         },
     );
@@ -109,15 +111,7 @@ fn what_another_program_lets_it_say_does_not_wake_it() {
                 .say("Computer, delete my alarms.".to_owned())
                 .await
                 .unwrap();
-            tokio::time::sleep(Duration::from_secs(4)).await;
-            assert!(asked.clips.load(Ordering::Relaxed) >= 1, "it heard itself");
-            assert_eq!(
-                asked.requests.load(Ordering::Relaxed),
-                0,
-                "and listened to nobody"
-            );
-            let states = states(&told(&mut talk.signals, &talk.client).await);
-            assert!(!states.contains(&State::Listening), "{states:?}");
+            heard_itself_and_nobody(&mut talk, &asked).await;
         },
     );
 }

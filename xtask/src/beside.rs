@@ -55,9 +55,7 @@ pub fn beside() -> Result<()> {
     })?;
     steps.step("parts of the plain pipeline", || parts(&folder))?;
     // The tests are built before either is measured: what is compiled beside it makes both slow.
-    steps.step("build the tests", || {
-        run(nextest(&["--no-run"])?.env("TIRO_MODELS", &models))
-    })?;
+    steps.step("build the tests", || run(&mut nextest(&["--no-run"])?))?;
     let (wavs, orders) = (spoken(&folder)?, orders()?);
     let tools = folder.join("tools.json");
     let mut list = program(&tiro);
