@@ -230,4 +230,5 @@ fn real_conversation_by_key() {
     scene.is_heard(&came);
     scene.until_idle();
     assert_eq!(scene.pulse.recorders(), 1, "the microphone is closed");
+    scene.were_heard();
 }
