@@ -39,10 +39,12 @@ const WHILE: Duration = Duration::from_secs(5);
 
 /// From the end of the phrase to the end of what was being said, at most.
 const CALLED: Duration = Duration::from_secs(3);
-/// Share of the words of the answers of a conversation that is understood again, at least, in the middle. Of what espeak-ng says
-/// it was 0.8; of one answer 0.56 to 1, and once 0.25, where base made "M152BM" of a time of day.
-const HEARD: f32 = 0.5;
-/// What is left of a single answer then, at least: some of its words.
+/// Share of the words of an answer that is understood again, at least, of all but one in a conversation. Of what espeak-ng says it
+/// was 0.56 to 1, and once 0.22, where base made "M152BM" of a time of day.
+const HEARD: f32 = 0.4;
+/// The same in the middle of a conversation, where it was 0.8.
+const HEARD_MOSTLY: f32 = 0.6;
+/// What is left of the one, at least: some of its words.
 const HEARD_OF_ONE: f32 = 0.1;
 /// Letters that a voice says in a second, at most. Espeak-ng says fifteen, so an answer that lasts no longer than this makes it
 /// is no whole one, whatever the recogniser makes of it.
@@ -234,14 +236,15 @@ impl<'a> Scene<'a> {
         self.shares.borrow_mut().push(share);
     }
 
-    /// The answers of the whole conversation were understood again.
+    /// The answers of the whole conversation were understood again, but for one at most.
     #[track_caller]
     fn were_heard(&self) {
         let mut shares = self.shares.take();
         shares.sort_by(f32::total_cmp);
         println!("shares of the words of the answers: {shares:.2?}");
         assert!(shares.len() >= 5, "so few answers are checked");
-        assert!(shares[shares.len() / 2] >= HEARD, "{shares:?}");
+        assert!(shares[1] >= HEARD, "{shares:?}");
+        assert!(shares[shares.len() / 2] >= HEARD_MOSTLY, "{shares:?}");
     }
 }
 
