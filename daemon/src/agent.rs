@@ -33,6 +33,7 @@ use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
 pub use ahead::Ahead;
 use conversation::{Conversation, Exchange};
 use follow::Changed;
+pub use loading::Beginning;
 use negation::Wanted;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};

@@ -137,6 +137,9 @@ section! {
         kv: Kv = Kv::F16,
         /// Give the memory back after this long without a request; "0s" never does.
         idle_unload: Period = Period::minutes(10),
+        /// Whether the model reads about each tool while nobody wants anything, so that the first request for one is quick. That
+        /// takes a few minutes, once.
+        read_ahead: bool = true,
         /// 0 always takes the likeliest words; higher is more varied and less reliable.
         #[schemars(range(min = 0.0, max = 2.0))]
         temperature: f64 = 0.0,

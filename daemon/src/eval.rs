@@ -129,11 +129,12 @@ impl Player {
         Ok(rows)
     }
 
-    /// Loads the model and brings the static prefix into its cache, so that no scenario pays for it. Milliseconds.
+    /// Loads the model and brings the static prefix into its cache, so that no scenario pays for it. Milliseconds. Then it reads
+    /// the tools as a daemon does in its first quiet minutes; `read` is called after each.
     ///
     /// # Errors
     /// When the model cannot be loaded.
-    pub async fn warm_up(&self, scenario: &Scenario) -> anyhow::Result<f32> {
+    pub async fn warm_up(&self, scenario: &Scenario, mut read: impl FnMut()) -> anyhow::Result<f32> {
         let started = Instant::now();
         let empty = Scenario {
             world: None,
@@ -142,7 +143,13 @@ impl Player {
         };
         let mut stage = Stage::set(&empty, self).await?;
         stage.room.ready().await?;
-        Ok(millis(started.elapsed()))
+        let load = millis(started.elapsed());
+        if self.parts.settings.pre_discover && self.parts.limits.read_ahead.is_some() {
+            while stage.room.learn().await? {
+                read();
+            }
+        }
+        Ok(load)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything a turn needs, held in one place: engines, agent, clock, folders, limits.
 
 mod accounts;
+mod learn;
 mod names;
 
 use std::{
@@ -59,6 +60,7 @@ pub struct Room {
     names: names::Names,
     /// Whether the last turn needed the model.
     needed: bool,
+    learnt: learn::Learnt,
 }
 
 /// What a room is made of, besides its engines.
@@ -121,6 +123,8 @@ pub struct Limits {
     pub bias: Option<String>,
     /// Names for it to expect.
     pub names: Expecting,
+    /// How long nobody wants anything before the tools are read; `None` never reads them ahead.
+    pub read_ahead: Option<Duration>,
 }
 
 /// The time, real or pinned by `--now`.
@@ -187,6 +191,7 @@ impl Room {
             shelved: None,
             names: names::Names::telling(expecting),
             needed: false,
+            learnt: learn::Learnt::default(),
         }
     }
 
@@ -356,6 +361,7 @@ impl Room {
     async fn generate_once(&self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
         let limits = &self.parts.limits;
         let request = Generate {
+            again: ends(ask.static_len, &ask.again),
             prompt: pieces(ask.prompt),
             openings: ask.openings.into_iter().map(opening).collect(),
             grammar: ask.grammar,
@@ -455,14 +461,15 @@ impl Room {
             // It may have come only now, and speaks a dialect of its own.
             step = self.foreseen(text).await;
         }
-        let Step::Generate(Ask {
-            prompt, chat: None, ..
-        }) = step
-        else {
+        let Step::Generate(ask) = step else {
             return Ok(Foreseen::Nothing);
         };
+        if ask.chat.is_some() {
+            return Ok(Foreseen::Nothing);
+        }
         let read = Generate {
-            prompt: pieces(prompt),
+            again: ends(ask.static_len, &ask.again),
+            prompt: pieces(ask.prompt),
             max_tokens: 0,
             ..Generate::default()
         };
@@ -656,6 +663,15 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
 fn tokens_at_most(ask: &Ask) -> u32 {
     let bytes: usize = ask.prompt.iter().map(|p| p.text.len()).sum();
     u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Where the static prefix ends and the parts that other conversations go on with; nothing where there are none.
+fn ends(prefix: usize, again: &[usize]) -> Vec<u32> {
+    if again.is_empty() {
+        return Vec::new();
+    }
+    let ends = [prefix].into_iter().chain(again.iter().copied());
+    ends.filter_map(|end| u32::try_from(end).ok()).collect()
 }
 
 fn hash(prefix: &[Piece]) -> u64 {

@@ -10,6 +10,7 @@ mod mute;
 mod meant;
 mod notices;
 mod one_turn;
+mod quiet;
 mod speaking;
 mod spotting;
 mod waking;
@@ -34,6 +35,7 @@ pub use mute::is_muted;
 use notices::Notices;
 pub use notices::Source;
 use one_turn::{one_turn, panicked, pump};
+pub use quiet::SETTLED;
 pub use speaking::{Errand, Saying};
 use tokio::{
     sync::{Mutex, mpsc, oneshot, watch},
@@ -296,6 +298,8 @@ pub struct Daemon {
     preparing: Option<JoinHandle<()>>,
     /// Evaluates the conversation between turns, or what is being said.
     warming: Option<JoinHandle<()>>,
+    /// Reads the tools of the catalogue when nobody wants anything.
+    learning: Option<JoinHandle<()>>,
     /// What was said so far, when the model reads that, and what it made of it.
     foreseen: Option<(String, foresee::Foreseeing)>,
     /// How the next turn begins, when it begins a new conversation.
@@ -382,6 +386,7 @@ impl Daemon {
             begun: 0,
             preparing: None,
             warming: None,
+            learning: None,
             foreseen: None,
             forget: Arc::default(),
             questions: Arc::default(),
@@ -461,6 +466,7 @@ impl Daemon {
                 Event::Ready(prepared) => {
                     self.prefix = Some(prepared);
                     self.warm = Some((0, self.engines.llm.stats().life()));
+                    self.learn_later(false);
                 }
                 Event::Warm { number, engine } => self.warm = Some((number, engine)),
                 Event::Rang(rang) => self.aside(&rang),
@@ -481,10 +487,8 @@ impl Daemon {
         self.closing.clear();
         self.waiting.clear();
         let turn = self.running.take().map(|running| running.task);
-        for task in [turn, self.preparing.take(), self.warming.take(), Some(ringing)]
-            .into_iter()
-            .flatten()
-        {
+        let ahead = [self.preparing.take(), self.warming.take(), self.learning.take()];
+        for task in [turn, Some(ringing)].into_iter().chain(ahead).flatten() {
             task.abort();
             // Until then it may still begin something.
             let _ = task.await;
@@ -495,33 +499,6 @@ impl Daemon {
         if *lock(&self.forget) == Some(Forget::All) {
             shelf::clear(&self.parts.dirs.state);
         }
-    }
-
-    /// Loads the model before anybody speaks.
-    fn prepare(&mut self) {
-        let (room, events) = (Arc::clone(&self.room), self.events.clone());
-        let llm = Arc::clone(&self.engines.llm);
-        self.preparing = Some(tokio::spawn(async move {
-            // Whoever speaks before the model is there is heard with them, too.
-            room.lock().await.read_names();
-            // Without the room: a turn that needs no model does not wait for it.
-            if let Err(error) = llm.info().await {
-                tracing::warn!(%error, "the model is not ready");
-                return;
-            }
-            let mut room = room.lock().await;
-            match room.ready().await {
-                Ok(Some(prepared)) => {
-                    tracing::info!(?prepared, "ready");
-                    let _ = events.send(Event::Ready(prepared)).await;
-                    if let Err(error) = room.count().await {
-                        tracing::debug!(%error, "the tools could not be counted");
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "the model is not ready"),
-            }
-        }));
     }
 
     fn ask(&mut self, asking: Asking) {
@@ -551,6 +528,7 @@ impl Daemon {
             .as_ref()
             .and_then(|speech| speech.transcript.as_ref());
         let foreseen = self.foreseen.take();
+        self.stop_learning();
         if let Some(warming) = self.warming.take()
             && foreseen.is_none_or(|(text, _)| said.is_none_or(|said| said.text != text))
         {
@@ -660,21 +638,8 @@ impl Daemon {
         if self.running.is_some() {
             return;
         }
-        let (room, events, number) = (Arc::clone(&self.room), self.events.clone(), self.begun);
-        let warming = tokio::spawn(async move {
-            let mut room = room.lock().await;
-            match room.warm().await {
-                Ok(false) => {}
-                Ok(true) => {
-                    let engine = room.llm().stats().life();
-                    let _ = events.send(Event::Warm { number, engine }).await;
-                }
-                Err(error) => tracing::debug!(%error, "the conversation could not be evaluated ahead"),
-            }
-        });
-        if let Some(earlier) = self.warming.replace(warming) {
-            earlier.abort();
-        }
+        self.warm_up();
+        self.learn_later(true);
     }
 
     /// Withdraws what this client asked for. A client that asked for nothing, such as a key binding, means the turn

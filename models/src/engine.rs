@@ -3,7 +3,6 @@
 
 mod llm;
 mod process;
-mod snapshot;
 mod stt;
 mod supervisor;
 

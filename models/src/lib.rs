@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod sandbox;
 pub mod scripted;
 pub mod serve;
+pub mod snapshot;
 pub mod text;
 
 pub mod registry;

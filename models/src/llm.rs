@@ -21,6 +21,9 @@ pub struct Piece {
 pub struct Generate {
     /// The whole prompt; the engine evaluates only what differs from what it already holds.
     pub prompt: Vec<Piece>,
+    /// Numbers of leading pieces after which the state of the model is worth keeping on disk, for other prompts that begin alike,
+    /// rising. The first is the static prefix, which is kept already. Nothing that anybody said may stand before the last.
+    pub again: Vec<u32>,
     /// Ways in which the answer may begin; none begins another. The one that is likeliest, by the model and its own
     /// prior, stands at the start of the answer, and its grammar holds for the rest. Empty leaves the model free.
     pub openings: Vec<Opening>,
@@ -218,6 +221,11 @@ pub trait Llm: Send + Sync {
 
     /// Generates; `on_text` gets the text as it comes.
     async fn generate(&self, request: Generate, on_text: OnText<'_>) -> Result<Generated, EngineError>;
+
+    /// Whether it keeps the states that [`Generate::again`] names for the next start, so that it pays to read them ahead.
+    fn keeps_states(&self) -> bool {
+        false
+    }
 
     /// Memory and counters; never starts anything.
     fn stats(&self) -> EngineStats {

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     EngineError,
-    llm::{End, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared, Usage},
+    llm::{End, EngineStats, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared, Usage},
     stt::{OnSegment, Segment, Stt, SttInfo, Transcribe, Transcript, patience},
 };
 
@@ -105,11 +105,14 @@ pub struct ScriptedLlm {
     info: ModelInfo,
     script: Mutex<Script<str>>,
     seen: Mutex<Seen>,
+    /// Whether it says that it keeps states, and then each evaluation that names some takes a permit.
+    keeps: Option<Arc<Semaphore>>,
 }
 
 #[derive(Default)]
 struct Seen {
     requests: Vec<Generate>,
+    read: Vec<Generate>,
     prefixes: Vec<Vec<Piece>>,
     held: Vec<String>,
 }
@@ -136,6 +139,16 @@ impl ScriptedLlm {
             },
             script: Mutex::new(Box::new(script)),
             seen: Mutex::default(),
+            keeps: None,
+        }
+    }
+
+    /// The same, as a process that keeps states on disk and runs once a prefix was prepared. Each request that only reads what is worth
+    /// keeping takes a permit.
+    pub fn keeping_states(self, may: &Arc<Semaphore>) -> ScriptedLlm {
+        ScriptedLlm {
+            keeps: Some(Arc::clone(may)),
+            ..self
         }
     }
 
@@ -147,6 +160,11 @@ impl ScriptedLlm {
     /// Every request to generate so far, oldest first.
     pub fn requests(&self) -> Vec<Generate> {
         lock(&self.seen).requests.clone()
+    }
+
+    /// Every request that only read what is worth keeping and came to its end, oldest first.
+    pub fn read(&self) -> Vec<Generate> {
+        lock(&self.seen).read.clone()
     }
 
     /// The text of every prompt so far, oldest first.
@@ -204,6 +222,13 @@ impl Llm for ScriptedLlm {
         }
         if request.max_tokens == 0 {
             // Only evaluates the prompt ahead of time: nothing is written, so the script does not move on.
+            if let Some(may) = self.keeps.as_ref().filter(|_| !request.again.is_empty()) {
+                // Nobody closes it.
+                if let Ok(permit) = may.acquire().await {
+                    permit.forget();
+                }
+                lock(&self.seen).read.push(request);
+            }
             lock(&self.seen).held = prompt;
             return Ok(Generated {
                 text: String::new(),
@@ -267,6 +292,19 @@ impl Llm for ScriptedLlm {
             end,
             usage: Usage { generated, ..usage },
         })
+    }
+
+    fn keeps_states(&self) -> bool {
+        self.keeps.is_some()
+    }
+
+    fn stats(&self) -> EngineStats {
+        let running = self.keeps.is_some() && !lock(&self.seen).prefixes.is_empty();
+        EngineStats {
+            running,
+            pid: running.then_some(1),
+            ..EngineStats::default()
+        }
     }
 }
 

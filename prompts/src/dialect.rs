@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::{Card, Piece, short};
+use crate::{Card, Piece, render::Text, short};
 
 /// The tool syntax that a family of models was trained on.
 pub trait Dialect: Send + Sync {
@@ -22,7 +22,8 @@ pub trait Dialect: Send + Sync {
     /// Section 1, with the family's own instruction on how to call. Stands in the system message.
     fn tools(&self, cards: &[Card]) -> Vec<Piece>;
 
-    /// Section 3: tools found later, without the instruction: in a few lines (`short`), or as in section 1 what has no such form.
+    /// Section 3: tools found later, without the instruction: in a few lines (`short`), each tool a stretch of words, and behind
+    /// them, as in section 1, what has no such form. Ends with a line break.
     fn found(&self, cards: &[Card]) -> Vec<Piece>;
 
     /// A call as the model would have written it.
@@ -124,13 +125,14 @@ fn signature(card: &Card) -> Value {
     }})
 }
 
-/// Tools found later: in a few lines, and those for which the family's own form has to do.
-fn found(cards: &[Card], frame: &Frame, tags: &[&str]) -> (Vec<String>, Vec<Card>) {
-    let mut short = Vec::new();
+/// Tools found later: in a few lines, each a stretch of its own, and those for which the family's own form has to do.
+fn found(cards: &[Card], frame: &Frame, tags: &[&str]) -> (Text, Vec<Card>) {
+    let mut short = Text::default();
     let mut whole = Vec::new();
     for card in cards {
         match short::short(card, &(frame.wire_name)(&card.name)) {
-            Some(text) => short.push(defuse(&text, tags)),
+            // The line break goes with the tool, so that its tokens are the same whatever follows.
+            Some(text) => _ = short.apart(&format!("{}\n", defuse(&text, tags))),
             None => whole.push(card.clone()),
         }
     }

@@ -21,6 +21,9 @@ pub struct Rendered {
     pub pieces: Vec<Piece>,
     /// How many leading pieces cannot change while the core tools and the catalogue stay: the static prefix.
     pub static_len: usize,
+    /// After how many leading pieces a tool's text ends that stands right behind the static prefix: what a later conversation that
+    /// finds the same tools first begins with, and nothing that anybody said.
+    pub again: Vec<usize>,
     /// Why the model's own template could not be used for this prompt.
     pub warning: Option<PromptError>,
 }
@@ -69,11 +72,37 @@ impl Renderer {
         }
         let (pieces, warning) = self.template.render(turns);
         let header = pieces.iter().position(|p| Some(p) == first.as_ref()).unwrap_or(0);
+        let static_len = header + static_parts;
+        let again = self.again(&pieces, static_len, sections, messages);
         Rendered {
             pieces,
-            static_len: header + static_parts,
+            static_len,
+            again,
             warning,
         }
+    }
+
+    /// Where the tools end that the first message found; see [`Rendered::again`].
+    fn again(
+        &self,
+        pieces: &[Piece],
+        static_len: usize,
+        sections: &Sections,
+        messages: &[Message],
+    ) -> Vec<usize> {
+        let found = match (sections.placement, messages.first()) {
+            (Placement::Tail, Some(Message::User { discovered, .. })) => self.dialect.found(discovered),
+            _ => return Vec::new(),
+        };
+        let tools = found.iter().take_while(|piece| !piece.special).count();
+        let behind = pieces.get(static_len..).unwrap_or_default();
+        if tools == 0 {
+            return Vec::new();
+        }
+        let begin = behind.windows(tools).position(|some| some == &found[..tools]);
+        begin.map_or_else(Vec::new, |begin| {
+            (1..=tools).map(|tool| static_len + begin + tool).collect()
+        })
     }
 
     /// The system message: what cannot change, and section 3 if it stands there.
@@ -137,11 +166,17 @@ impl Renderer {
             Message::User {
                 text: said, context, ..
             } => {
+                // The tools first: with what changes from turn to turn before them their state could not be used again. The
+                // calls last, because a model goes by what stands right before the words.
+                if !new.is_empty() {
+                    text.pieces(self.shown(&new)).control("\n");
+                }
                 if !context.trim().is_empty() {
                     text.words(&self.foreign(context)).words("\n");
                 }
-                if !new.is_empty() {
-                    text.pieces(self.found(&new)).words("\n\n");
+                let calls = self.calls(&new);
+                if !calls.is_empty() {
+                    text.pieces(calls).words("\n");
                 }
                 text.words(&self.foreign(said));
                 "user"
@@ -190,10 +225,16 @@ impl Renderer {
     /// Tools found later, as they stand in the message after which they were found.
     pub fn found(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
+        text.pieces(self.shown(cards)).pieces(self.calls(cards));
+        text.into_pieces()
+    }
+
+    /// The same without the calls to go by.
+    fn shown(&self, cards: &[Card]) -> Vec<Piece> {
+        let mut text = Text::default();
         text.control(FOUND.trim())
             .control("\n")
-            .pieces(self.dialect.found(cards))
-            .pieces(self.calls(cards));
+            .pieces(self.dialect.found(cards));
         text.into_pieces()
     }
 
@@ -208,10 +249,10 @@ impl Renderer {
         for card in cards {
             for (said, arguments) in &card.calls {
                 if text.0.is_empty() {
-                    text.control("\nFor example:");
+                    text.control("For example:\n");
                 }
                 let line = format!(
-                    "\n{said}\n{}{}{}{}{}",
+                    "{said}\n{}{}{}{}{}\n",
                     &frame.open[open..],
                     (frame.wire_name)(&card.name),
                     frame.middle,
@@ -244,11 +285,21 @@ impl Text {
         self.add(text, false)
     }
 
-    /// Adds what another builder made.
-    pub fn pieces(&mut self, pieces: Vec<Piece>) -> &mut Text {
-        for piece in pieces {
-            self.add(&piece.text, piece.special);
+    /// Adds text of anybody else as a stretch of its own, whatever stands before it.
+    pub fn apart(&mut self, text: &str) -> &mut Text {
+        if !text.is_empty() {
+            self.0.push(Piece::text(text));
         }
+        self
+    }
+
+    /// Adds what another builder made; only its first stretch may become one with what stands before it.
+    pub fn pieces(&mut self, pieces: Vec<Piece>) -> &mut Text {
+        let mut pieces = pieces.into_iter();
+        if let Some(first) = pieces.next() {
+            self.add(&first.text, first.special);
+        }
+        self.0.extend(pieces);
         self
     }
 

@@ -1,5 +1,7 @@
 //! What a model is sent, byte for byte, and what no content can change about it.
 
+use std::slice::from_ref;
+
 use minijinja::context;
 use proptest::prelude::*;
 use serde_json::json;
@@ -192,6 +194,56 @@ fn hermes_is_what_qwen_was_trained_on() {
         add_generation_prompt => true,
     });
     assert_eq!(plain(&ours.pieces), theirs.unwrap());
+}
+
+#[test]
+fn tools_of_the_first_message_begin_alike_whatever_is_said() {
+    let said = |context: &str, text: &str, cards: &[Card]| {
+        vec![Message::User {
+            text: text.into(),
+            context: context.into(),
+            discovered: cards.to_vec(),
+        }]
+    };
+    let note = card("notes.create", "Write a note", false);
+    let mail = card("mail.send", "Send a mail", true);
+    let mut whole = card("web.open", "Open a page", false);
+    whole.parameters["oneOf"] = serde_json::json!([]);
+    let renderers = [
+        renderer(QWEN_1_5B, &Hermes),
+        renderer(SMOLLM2, &Hermes),
+        renderer(HEADERS, &Llama3),
+    ];
+    let (elsewhere, sections) = (sections(Placement::System), sections(Placement::Tail));
+    for renderer in renderers {
+        let render = |context, text, cards: &[Card]| renderer.render(&sections, &said(context, text, cards));
+        let one = render("Friday", "note the milk", from_ref(&note));
+        let two = render(
+            "Monday",
+            "a mail to Ann",
+            &[note.clone(), mail.clone(), whole.clone()],
+        );
+        assert_eq!((one.again.len(), two.again.len()), (1, 2));
+        let end = one.again[0];
+        assert_eq!(end, two.again[0]);
+        assert_eq!(one.pieces[..end], two.pieces[..end]);
+        assert!(end > one.static_len);
+        let kept = plain(&two.pieces[..two.again[1]]);
+        assert!(kept.ends_with("(when): Send a mail\n"), "{kept}");
+        assert!(
+            !kept.contains("Monday") && !kept.contains("Ann") && !kept.contains("web.open"),
+            "{kept}"
+        );
+        // Nothing of a later message stands where it would stand again.
+        assert!(renderer.render(&sections, &conversation()[2..]).again.is_empty());
+        assert!(render("Friday", "hello", from_ref(&whole)).again.is_empty());
+        assert!(
+            renderer
+                .render(&elsewhere, &said("", "hello", from_ref(&note)))
+                .again
+                .is_empty()
+        );
+    }
 }
 
 #[test]

@@ -96,6 +96,7 @@ impl Home {
                 language: Some("en".into()),
                 bias: None,
                 names: Expecting::none(),
+                read_ahead: None,
             },
         }
     }

@@ -39,7 +39,7 @@ impl Front for Alone {
     }
 }
 
-async fn say(room: &mut Room, words: &str) -> Report {
+pub async fn say(room: &mut Room, words: &str) -> Report {
     turn(room, Utterance::Text(words.to_owned()), &mut Alone).await
 }
 

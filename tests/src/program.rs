@@ -60,8 +60,14 @@ impl Tiro {
         }
         let models = std::path::absolute(models?).unwrap();
         let program = std::path::absolute(&needed[0]).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        // What the engine keeps of its prompts is the same in every home, and reading all tools takes minutes.
+        let states = program.with_file_name("states-of-tests");
+        std::fs::create_dir_all(&states).unwrap();
+        std::fs::create_dir(home.path().join("cache")).unwrap();
+        std::os::unix::fs::symlink(states, home.path().join("cache/snapshots")).unwrap();
         Some(Tiro {
-            home: tempfile::tempdir().unwrap(),
+            home,
             elsewhere: None,
             program,
             models,
@@ -74,6 +80,12 @@ impl Tiro {
         tiro.run(["world", root().join("tests/worlds/demo.json").to_str().unwrap()])
             .expect_code(0);
         Some(tiro)
+    }
+
+    /// The same, and its engine knows nothing from elsewhere.
+    pub fn knowing_nothing(self) -> Tiro {
+        std::fs::remove_file(self.home.path().join("cache/snapshots")).unwrap();
+        self
     }
 
     /// The same at home in another folder.

@@ -450,7 +450,9 @@ fn real_listening_all_day_costs_little() {
     let Some((tiro, pulse)) = world() else {
         return;
     };
-    let scene = Scene::start(&tiro, pulse);
+    // It reads the tools once for a model, and that is not what a day costs.
+    let config = format!("{CONFIG}\n[llm]\nread_ahead = false\n");
+    let scene = Scene::with(&tiro, pulse, &config);
     // What the start left to be done is over.
     std::thread::sleep(Duration::from_secs(10));
     for (place, sound) in [("silence", Pause(20_000)), ("a kitchen", Noise(20_000))] {

@@ -1,6 +1,6 @@
 //! Which schemas the conversation shows: loaded ahead, loaded because the model asked, loaded again, and taken out.
 
-use prompts::Placement;
+use prompts::{Message, Piece, Placement};
 use tools::discover::Match;
 
 use super::{Agent, calls, rules::Phase, toolbox::Loaded};
@@ -12,6 +12,17 @@ const NEAR_BEST: f32 = 0.5;
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
 const NEAR_CORE: f32 = 0.5;
+
+/// The beginning of a prompt, up to where something is said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beginning {
+    /// All of it.
+    pub pieces: Vec<Piece>,
+    /// How many leading pieces are the static prefix.
+    pub static_len: usize,
+    /// After how many leading pieces each tool ends.
+    pub again: Vec<usize>,
+}
 
 impl Agent {
     /// Loads again what was loaded before this conversation.
@@ -88,7 +99,27 @@ impl Agent {
         }
     }
 
-    /// The same for what the model asked for.
+    /// What a new conversation begins with that finds this tool first. Nothing where such conversations have no beginning in
+    /// common.
+    pub fn beginning(&self, tool: &str) -> Option<Beginning> {
+        let mut new = self.clone();
+        new.forget();
+        let discovered = new.load(vec![tool.to_owned()], None);
+        let message = Message::User {
+            text: String::new(),
+            context: String::new(),
+            discovered,
+        };
+        let mut rendered = new.renderer.render(&new.sections(), &[message]);
+        rendered.pieces.truncate(*rendered.again.last()?);
+        Some(Beginning {
+            pieces: rendered.pieces,
+            static_len: rendered.static_len,
+            again: rendered.again,
+        })
+    }
+
+    /// Loads what the model asked for.
     pub(super) fn load_later(&mut self, names: Vec<String>) -> Vec<prompts::Card> {
         let before = self.toolbox.loaded_tokens();
         let said = self.talk.said().last().copied().unwrap_or_default().to_owned();

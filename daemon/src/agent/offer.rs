@@ -23,6 +23,7 @@ impl Agent {
             return Ask {
                 prompt: rendered.pieces,
                 static_len: rendered.static_len,
+                again: rendered.again,
                 openings: Vec::new(),
                 grammar: None,
                 chat: Some(self.chat()),
@@ -50,6 +51,7 @@ impl Agent {
         Ask {
             prompt: rendered.pieces,
             static_len: rendered.static_len,
+            again: rendered.again,
             openings,
             grammar,
             chat: None,

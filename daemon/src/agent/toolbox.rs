@@ -255,6 +255,11 @@ impl Toolbox {
         }
     }
 
+    /// Tools whose schemas the model does not have before they are found.
+    pub fn deferred(&self) -> impl Iterator<Item = &str> {
+        self.tools.values().filter(|k| !k.core).map(|k| k.entry.name)
+    }
+
     /// Schemas found so far and when they were last used, in the order found.
     pub fn loaded(&self) -> &[Loaded] {
         &self.loaded

@@ -222,6 +222,7 @@ impl App {
                     true => Expecting::some(),
                     false => Expecting::none(),
                 },
+                read_ahead: config.llm.read_ahead.then_some(crate::run::SETTLED),
             },
         }
     }

@@ -196,7 +196,13 @@ async fn play(
         }
     };
     let first = scenarios.first().context("there is no scenario to play")?;
-    let load = player.warm_up(first).await?;
+    let reading = ProgressBar::new_spinner().with_message("reads the tools, once");
+    reading.enable_steady_tick(Duration::from_millis(200));
+    let load = tokio::select! {
+        load = player.warm_up(first, || reading.inc(1)) => load?,
+        _ = tokio::signal::ctrl_c() => anyhow::bail!("stopped"),
+    };
+    reading.finish_and_clear();
     let turns = || scenarios.iter().flat_map(|scenario| &scenario.turns);
     if turns().any(|turn| matches!(turn.words, Words::Wav(_))) {
         player.stt.info().await?;

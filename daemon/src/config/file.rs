@@ -501,8 +501,8 @@ mod tests {
             &[
                 "line 2, column 9: tools.top_k is 0, and should be a whole number from 1 to 20.",
                 r#"line 4, column 6: llm.kv is 1, and should be "f16" or "q8_0"."#,
-                "line 5, column 1: [llm] has no key x. It has: backend, model, context, threads, gpu_layers, kv, idle_unload, \
-                 temperature, max_tokens, timeout.",
+                "line 5, column 1: [llm] has no key x. It has: backend, model, context, threads, gpu_layers, kv, \
+                 idle_unload, read_ahead, temperature, max_tokens, timeout.",
             ],
         );
     }

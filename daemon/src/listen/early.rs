@@ -278,6 +278,7 @@ mod tests {
             language: None,
             bias: None,
             names: crate::room::Expecting::none(),
+            read_ahead: None,
         }
     }
 

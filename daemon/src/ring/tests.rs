@@ -54,6 +54,7 @@ impl Bench {
                 language: None,
                 bias: None,
                 names: crate::room::Expecting::none(),
+                read_ahead: None,
             },
         };
         let (pressed, _) = mpsc::channel(1);

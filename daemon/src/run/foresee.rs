@@ -40,6 +40,7 @@ impl Daemon {
         foreseeing.tell(known);
         let found = foreseeing.clone();
         self.part_after_silence();
+        self.stop_learning();
         let (room, words) = (Arc::clone(&self.room), text.clone());
         let forget = Arc::clone(&self.forget);
         let reading = tokio::spawn(async move {

@@ -394,6 +394,7 @@ impl Daemon {
             return;
         };
         let interrupts = open.interrupts;
+        self.stop_learning();
         self.parts.speak.earcon(Earcon::Begins);
         let meant = |running: &mut Running| Some(running.number) == interrupts && running.told.stop();
         if let Some(running) = self.running.take_if(meant) {

@@ -12,13 +12,13 @@ use async_trait::async_trait;
 use super::{
     Limits,
     process::Connection,
-    snapshot::{Parameters, Snapshots},
     supervisor::{Supervisor, heavier},
 };
 use crate::{
     EngineError,
     llm::{EngineStats, Generate, Generated, Llm, ModelInfo, OnText, Piece, Prepared},
     protocol::{KvType, LlmAnswer, LlmDialect, LlmLoad, LlmReport, LlmRequest},
+    snapshot::{Keys, Parameters, Snapshots},
 };
 
 /// How to run a language model.
@@ -87,7 +87,7 @@ impl LlmEngine {
         }
         LlmEngine {
             keeper: Supervisor::new(config.engines_dir.clone(), arguments, config.limits),
-            snapshots: config.snapshots.clone().map(Snapshots::new),
+            snapshots: config.snapshots.clone().map(Snapshots::of_prefixes),
             config,
         }
     }
@@ -202,7 +202,7 @@ impl Llm for LlmEngine {
                     binding: &info.binding,
                     device: &info.device,
                 };
-                let key = Snapshots::key(&model, &pieces, parameters).ok()?;
+                let key = Keys::new(&model, parameters).ok()?.of_pieces(&pieces);
                 let file = snapshots.find(&key);
                 Some((key, file, snapshots))
             });
@@ -248,6 +248,10 @@ impl Llm for LlmEngine {
             LlmAnswer::Generated(generated) => Ok(generated),
             other => Err(unexpected(&other)),
         }
+    }
+
+    fn keeps_states(&self) -> bool {
+        self.snapshots.is_some()
     }
 
     fn stats(&self) -> EngineStats {

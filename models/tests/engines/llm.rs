@@ -120,6 +120,104 @@ async fn real_a_restored_prefix_prefills_nothing_and_changes_nothing() {
     );
 }
 
+#[tokio::test]
+async fn real_tools_are_read_once_and_change_nothing() {
+    let Some(mut config) = llm(SMALL) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let states = folder.path().join("snapshots");
+    config.limits = patient();
+    config.snapshots = Some(states.clone());
+    let prefix = markup(&format!(
+        "<|im_start|>system\n{}<|im_end|>\n<|im_start|>user\n",
+        "You are a careful clerk. ".repeat(20)
+    ));
+    let tools = [
+        plain(&"paint(colour): Paint the wall in a colour\n".repeat(6)),
+        plain(&"sing(song): Sing a song\n".repeat(6)),
+    ];
+    // The prefix, so many of the tools, and what somebody says.
+    let asks = |count: usize, said: &str| {
+        let mut prompt = vec![prefix.clone()];
+        prompt.extend_from_slice(&tools[..count]);
+        prompt.extend([plain(said), markup("<|im_end|>\n<|im_start|>assistant\n")]);
+        Generate {
+            again: (1..=u32::try_from(count).unwrap() + 1).collect(),
+            ..ask(prompt, 16)
+        }
+    };
+    let kept = || {
+        let files = std::fs::read_dir(&states).unwrap().flatten();
+        let tools = files.filter(|file| file.path().extension().is_some_and(|e| e == "tool"));
+        tools.count()
+    };
+    let cold = LlmEngine::new(LlmConfig {
+        snapshots: None,
+        ..config.clone()
+    });
+    let said = |generated: &models::llm::Generated| generated.text.clone();
+    let expected = cold
+        .generate(asks(2, "Name three colours."), &mut |_| {})
+        .await
+        .unwrap();
+    drop(cold);
+
+    let first = LlmEngine::new(config.clone());
+    let made = first.prepare(std::slice::from_ref(&prefix)).await.unwrap();
+    let one = first
+        .generate(asks(1, "Name a song."), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(one.usage.cached, made.tokens);
+    // Another question in between, so that nothing but the prefix is still in the cache.
+    first.generate(asks(0, "Hello."), &mut |_| {}).await.unwrap();
+    assert_eq!(kept(), 1);
+    let two = first
+        .generate(asks(2, "Name three colours."), &mut |_| {})
+        .await
+        .unwrap();
+    let [paint, sing]: [u32; 2] = first.count(&tools).await.unwrap().try_into().unwrap();
+    assert_eq!(two.usage.cached, made.tokens + paint);
+    assert_eq!(said(&two), said(&expected));
+    first.info().await.unwrap();
+    assert_eq!(kept(), 2);
+    drop(first);
+
+    // After a start both come from disk, and the answer is the same.
+    let second = LlmEngine::new(config.clone());
+    second.prepare(std::slice::from_ref(&prefix)).await.unwrap();
+    let warm = second
+        .generate(asks(2, "Name three colours."), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(warm.usage.cached, made.tokens + paint + sing);
+    assert_eq!(said(&warm), said(&expected));
+    let longer = second
+        .generate(asks(1, "Name three songs."), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(longer.usage.cached, made.tokens + paint);
+    drop(second);
+
+    // What is damaged is evaluated again, and kept again.
+    for file in std::fs::read_dir(&states).unwrap().flatten() {
+        if file.path().extension().is_some_and(|e| e == "tool") {
+            let mut bytes = std::fs::read(file.path()).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 255;
+            std::fs::write(file.path(), bytes).unwrap();
+        }
+    }
+    let third = LlmEngine::new(config);
+    third.prepare(std::slice::from_ref(&prefix)).await.unwrap();
+    let anew = third
+        .generate(asks(2, "Name three colours."), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!((anew.usage.cached, said(&anew)), (made.tokens, said(&expected)));
+    third.generate(asks(0, "Hello."), &mut |_| {}).await.unwrap();
+    assert_eq!(kept(), 2);
+}
+
 /// An engine of 8,192 tokens, whose cache starts with 4,096.
 fn growing() -> Option<LlmConfig> {
     let mut config = llm(TINY)?;

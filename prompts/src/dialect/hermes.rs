@@ -29,17 +29,11 @@ impl Dialect for Hermes {
     }
 
     fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        let mut text = Text::default();
-        let (short, whole) = found(cards, &self.frame(), self.tags());
-        text.words(&short.join("\n"));
+        let (mut text, whole) = found(cards, &self.frame(), self.tags());
         if !whole.is_empty() {
-            text.control(if short.is_empty() {
-                "<tools>\n"
-            } else {
-                "\n<tools>\n"
-            })
-            .words(&self.signatures(&whole))
-            .control("</tools>");
+            text.control("<tools>\n")
+                .words(&self.signatures(&whole))
+                .control("</tools>\n");
         }
         text.into_pieces()
     }

@@ -25,10 +25,12 @@ impl Dialect for Llama3 {
     }
 
     fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        let mut text = Text::default();
-        let (mut lines, whole) = found(cards, &self.frame(), self.tags());
-        lines.extend((!whole.is_empty()).then(|| self.signatures(&whole)));
-        text.words(&lines.join("\n"));
+        let (mut text, whole) = found(cards, &self.frame(), self.tags());
+        if !whole.is_empty() {
+            // Not a stretch of words, which would be taken for one of the tools above.
+            text.control("\n")
+                .words(&format!("{}\n", self.signatures(&whole)));
+        }
         text.into_pieces()
     }
 

@@ -36,6 +36,7 @@ pub fn limits() -> Limits {
         language: Some("en".into()),
         bias: Some("Anneliese".into()),
         names: Expecting::none(),
+        read_ahead: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! tiro-llm: the language model engine; links llama-cpp-2 and nothing that knows audio.
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use llama_cpp_2::{LogOptions, llama_backend::LlamaBackend, send_logs_to_tracing};
 use models::{
@@ -13,8 +13,17 @@ use models::{
 mod weights;
 mod window;
 mod session;
+mod again;
 mod tokens;
 mod choose;
+
+/// Where the engine works.
+struct Place {
+    /// Its walls, for `doctor`.
+    sandbox: String,
+    /// The folder for states of the KV cache.
+    snapshots: Option<PathBuf>,
+}
 
 fn main() -> ExitCode {
     match run() {
@@ -29,14 +38,19 @@ fn main() -> ExitCode {
 fn run() -> Result<(), EngineError> {
     nativelog::install();
     // Before any thread is started and any byte is read: later threads inherit the walls.
-    let sandbox = sandbox::confine(&serve::room(std::env::args_os().skip(1))?);
+    let room = serve::room(std::env::args_os().skip(1))?;
+    let sandbox = sandbox::confine(&room);
+    let place = Place {
+        sandbox,
+        snapshots: room.write.into_iter().next(),
+    };
     let inbox = Inbox::open()?;
     send_logs_to_tracing(LogOptions::default());
     let backend = LlamaBackend::init().map_err(|e| EngineError::Protocol(e.to_string()))?;
     let mut job = inbox.next();
     while let Some(Job { request, reply }) = job {
         job = match request {
-            LlmRequest::Load(load) => with_model(&backend, load, reply, &inbox, &sandbox),
+            LlmRequest::Load(load) => with_model(&backend, load, reply, &inbox, &place),
             LlmRequest::Unload => answer(&reply, Ok(LlmAnswer::Unloaded), &inbox),
             LlmRequest::Stats => answer(&reply, Ok(LlmAnswer::Report(Default::default())), &inbox),
             _ => answer(
@@ -56,13 +70,13 @@ fn with_model(
     load: LlmLoad,
     reply: Reply<LlmDialect>,
     inbox: &Inbox<LlmDialect>,
-    sandbox: &str,
+    place: &Place,
 ) -> Option<Job<LlmDialect>> {
     let model = match weights::load(backend, &load) {
         Ok(model) => model,
         Err(error) => return answer(&reply, Err(error), inbox),
     };
-    let mut session = match session::Session::new(backend, &model, &load, sandbox) {
+    let mut session = match session::Session::new(backend, &model, &load, place) {
         Ok(session) => session,
         Err(error) => return answer(&reply, Err(error), inbox),
     };
@@ -91,6 +105,8 @@ fn with_model(
             LlmRequest::Stats => Ok(LlmAnswer::Report(session.report())),
         };
         reply.done(answer);
+        // Nobody waits for that.
+        session.settle();
     }
 }
 

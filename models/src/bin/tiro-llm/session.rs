@@ -18,6 +18,8 @@ use models::{
 };
 
 use crate::{
+    Place,
+    again::Again,
     choose::{self, Chooser},
     tokens::Tokens,
     weights::Weights,
@@ -28,6 +30,9 @@ use crate::{
 /// A cancelled prefill goes on for one chunk at most, two and a half seconds of a 1.5B model on two cores; the binding
 /// has no way into llama.cpp's abort callback.
 const CHUNK: usize = 256;
+/// The same where nothing is to be generated: the prompt is read ahead, and whoever asks meanwhile should wait for half a second
+/// at most.
+const CHUNK_AHEAD: usize = 48;
 
 /// The version of the binding in Cargo.toml, part of every snapshot's key.
 const BINDING: &str = "llama-cpp-2 0.1.160";
@@ -37,10 +42,14 @@ pub(crate) struct Session<'m> {
     pub(crate) info: ModelInfo,
     weights: &'m Weights,
     window: Window<'m>,
-    context: LlamaContext<'m>,
+    pub(crate) context: LlamaContext<'m>,
     tokens: Tokens<'m>,
     batch: LlamaBatch<'static>,
-    held: Vec<LlamaToken>,
+    pub(crate) held: Vec<LlamaToken>,
+    /// What many prompts go on with behind the prefix; `None` where there is no folder, or the cache cannot be taken apart.
+    pub(crate) again: Option<Again>,
+    /// Tokens evaluated between two looks at `Cancel`.
+    chunk: usize,
     /// The last prefix, for models whose cache cannot be cut back: they return to it instead of to nothing.
     prefix: Option<(Vec<LlamaToken>, SeqState)>,
 }
@@ -68,7 +77,7 @@ impl<'m> Session<'m> {
         backend: &'m LlamaBackend,
         weights: &'m Weights,
         load: &LlmLoad,
-        sandbox: &str,
+        place: &Place,
     ) -> Result<Session<'m>, EngineError> {
         let threads = load.threads.unwrap_or_else(machine::cores).max(1);
         let window = Window::new(backend, weights, load, threads);
@@ -77,29 +86,34 @@ impl<'m> Session<'m> {
         let (bos, eos) = tokens.edges();
         let file_name = load.path.file_stem().unwrap_or_default().to_string_lossy();
         let plural = if threads == 1 { "" } else { "s" };
+        let info = ModelInfo {
+            name: weights
+                .header
+                .name
+                .clone()
+                .unwrap_or_else(|| file_name.into_owned()),
+            architecture: weights.header.architecture.clone(),
+            chat_template: weights.header.chat_template.clone(),
+            bos,
+            eos,
+            context: weights.context,
+            bytes: weights.header.bytes,
+            device: format!("{}, {threads} thread{plural}", weights.device),
+            sandbox: place.sandbox.clone(),
+            binding: BINDING.into(),
+        };
+        let whole = !weights.model.is_recurrent() && !weights.model.is_hybrid();
+        let folder = place.snapshots.clone().filter(|_| whole);
         Ok(Session {
-            info: ModelInfo {
-                name: weights
-                    .header
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| file_name.into_owned()),
-                architecture: weights.header.architecture.clone(),
-                chat_template: weights.header.chat_template.clone(),
-                bos,
-                eos,
-                context: weights.context,
-                bytes: weights.header.bytes,
-                device: format!("{}, {threads} thread{plural}", weights.device),
-                sandbox: sandbox.to_owned(),
-                binding: BINDING.into(),
-            },
+            again: folder.and_then(|folder| Again::new(folder, load, &info)),
+            info,
             weights,
             window,
             context,
             tokens,
             batch: LlamaBatch::new(CHUNK, 1),
             held: Vec::new(),
+            chunk: CHUNK,
             prefix: None,
         })
     }
@@ -130,6 +144,7 @@ impl<'m> Session<'m> {
     ) -> Result<LlmAnswer, EngineError> {
         let prefix = self.tokens.prompt(prefix);
         self.make_room(prefix.len(), 0)?;
+        self.chunk = CHUNK;
         let cached = if self.held.starts_with(&prefix) {
             prefix.len()
         } else {
@@ -150,12 +165,17 @@ impl<'m> Session<'m> {
         cancelled: Cancelled<'_>,
         on_text: &mut dyn FnMut(String),
     ) -> Result<Generated, EngineError> {
-        let prompt = self.tokens.prompt(&request.prompt);
+        let (prompt, ends) = self.tokens.prompt_with_ends(&request.prompt, &request.again);
         if prompt.is_empty() {
             return Err(EngineError::Refused("The prompt is empty.".into()));
         }
         let start = Instant::now();
-        let begun = self.begin(&prompt, request, cancelled)?;
+        self.chunk = if request.max_tokens == 0 {
+            CHUNK_AHEAD
+        } else {
+            CHUNK
+        };
+        let begun = self.begin(&prompt, &ends, request, cancelled)?;
         let mut chooser = Chooser::new(&self.weights.model, begun.grammar, request)?;
         let mut jump = begun.jump;
         let mut usage = Usage {
@@ -247,6 +267,7 @@ impl<'m> Session<'m> {
     fn begin<'r>(
         &mut self,
         prompt: &[LlamaToken],
+        ends: &[usize],
         request: &'r Generate,
         cancelled: Cancelled<'_>,
     ) -> Result<Begun<'r>, EngineError> {
@@ -261,6 +282,7 @@ impl<'m> Session<'m> {
         let priors: Vec<f32> = request.openings.iter().map(|opening| opening.prior).collect();
         let longest = paths.iter().map(Vec::len).max().unwrap_or_default();
         self.make_room(prompt.len() + longest, request.max_tokens)?;
+        self.recall(prompt, ends);
         let mut cached = None;
         let mut go_to = |this: &mut Self, path: &[LlamaToken]| {
             let whole = [prompt, path].concat();
@@ -346,7 +368,7 @@ impl<'m> Session<'m> {
     ) -> Result<usize, EngineError> {
         let common = self.held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         let cached = self.cut_back(common.min(keep));
-        for chunk in tokens[cached..].chunks(CHUNK) {
+        for chunk in tokens[cached..].chunks(self.chunk) {
             if cancelled() {
                 return Err(EngineError::Cancelled);
             }
@@ -359,7 +381,7 @@ impl<'m> Session<'m> {
     /// Drops what stands behind the first `length` tokens. Recurrent and hybrid models cannot forget a part, and
     /// sliding windows have already forgotten the beginning: those return to the remembered prefix or to nothing,
     /// never to a wrong state. Gives how many tokens are left.
-    fn cut_back(&mut self, length: usize) -> usize {
+    pub(crate) fn cut_back(&mut self, length: usize) -> usize {
         if length == self.held.len() {
             return length;
         }
@@ -422,7 +444,7 @@ impl<'m> Session<'m> {
 
     /// Forgets the cells. `clear_kv_cache` would also write zeros over all of the cache, which is most of the time of
     /// a restore.
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.context.clear_kv_cache_seq(Some(0), None, None) != Ok(true) {
             self.context.clear_kv_cache();
         }

@@ -28,14 +28,26 @@ impl<'m> Tokens<'m> {
 
     /// Tokens of a prompt, stretch by stretch, with the beginning-of-sequence token when the model wants one.
     pub(crate) fn prompt(&self, pieces: &[Piece]) -> Vec<LlamaToken> {
-        let mut tokens: Vec<LlamaToken> = pieces.iter().flat_map(|piece| self.of(piece)).collect();
+        self.prompt_with_ends(pieces, &[]).0
+    }
+
+    /// The same, and after how many tokens these numbers of leading stretches end.
+    pub(crate) fn prompt_with_ends(&self, pieces: &[Piece], ends: &[u32]) -> (Vec<LlamaToken>, Vec<usize>) {
+        let mut tokens = Vec::new();
+        let mut lengths = vec![0];
+        for piece in pieces {
+            tokens.extend(self.of(piece));
+            lengths.push(tokens.len());
+        }
         // A template that writes the token itself must not lead to two of them.
         if let Some(bos) = self.bos
             && tokens.first() != Some(&bos)
         {
             tokens.insert(0, bos);
+            lengths.iter_mut().for_each(|length| *length += 1);
         }
-        tokens
+        let ends = ends.iter().filter_map(|end| lengths.get(*end as usize).copied());
+        (tokens, ends.collect())
     }
 
     /// The bytes of a token; control tokens are written out, because dialects of tool calls use them.

@@ -1,4 +1,4 @@
-//! States of prompt prefixes on disk, so that a cold start evaluates nothing.
+//! States of the KV cache on disk, so that what every prompt begins with is evaluated once and not after every start.
 //!
 //! A file is named by what it depends on and by the hash of its content: `KEY-SUM.kv`. Native code aborts on some
 //! damaged states, so a file whose content does not match its name is deleted and never handed to an engine.
@@ -14,8 +14,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{llm::Piece, protocol::KvType};
 
-/// How many snapshots stay: a few models and a few prompts.
-const KEPT: usize = 4;
+/// How many prefixes stay: a few models and a few prompts.
+const PREFIXES: usize = 4;
+/// Bytes of the tools that stay. A tool's text has 40 to 130 tokens, and each takes 28 KiB of a 1.5B model: those of a hundred tools
+/// fit, and some of the pairs that are found together.
+const TOOLS: u64 = 384 << 20;
 /// A temporary file this old was left by a crash.
 const STALE: Duration = Duration::from_secs(3600);
 /// Bytes hashed at each end of a model file. Hashing a gigabyte would cost more than the prefill that it saves.
@@ -23,45 +26,98 @@ const ENDS: u64 = 64 * 1024;
 
 /// What a state depends on besides the file of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parameters<'a> {
-    pub(super) context: u32,
-    pub(super) kv: KvType,
-    pub(super) binding: &'a str,
-    pub(super) device: &'a str,
+pub struct Parameters<'a> {
+    /// Window, tokens.
+    pub context: u32,
+    /// Element type of the KV cache.
+    pub kv: KvType,
+    /// Version of the binding.
+    pub binding: &'a str,
+    /// What the model runs on.
+    pub device: &'a str,
 }
 
-/// The folder.
+/// The part of a key that is the model's, for any number of keys.
 #[derive(Debug, Clone)]
-pub(super) struct Snapshots {
-    folder: PathBuf,
-}
+pub struct Keys(Sha256);
 
-impl Snapshots {
-    pub(super) fn new(folder: PathBuf) -> Snapshots {
-        Snapshots { folder }
-    }
-
-    /// The key of a prefix: 32 hexadecimal digits.
-    pub(super) fn key(model: &Path, prefix: &[Piece], parameters: Parameters<'_>) -> io::Result<String> {
+impl Keys {
+    /// Keys for states of this model.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn new(model: &Path, parameters: Parameters<'_>) -> io::Result<Keys> {
         let mut hash = Sha256::new();
         fingerprint(model, &mut hash)?;
         hash.update(format!("{parameters:?}"));
+        Ok(Keys(hash))
+    }
+
+    /// The key of a prefix: 32 hexadecimal digits.
+    pub fn of_pieces(&self, prefix: &[Piece]) -> String {
+        let mut hash = self.0.clone();
         for piece in prefix {
             hash.update((piece.text.len() as u64).to_le_bytes());
             hash.update([u8::from(piece.special)]);
             hash.update(&piece.text);
         }
-        Ok(hex(&hash.finalize()[..16]))
+        hex(&hash.finalize()[..16])
+    }
+
+    /// The key of the state of these tokens, each by its number.
+    pub fn of_tokens(&self, tokens: impl IntoIterator<Item = i32>) -> String {
+        let mut hash = self.0.clone();
+        hash.update("tokens");
+        for token in tokens {
+            hash.update(token.to_le_bytes());
+        }
+        hex(&hash.finalize()[..16])
+    }
+}
+
+/// The folder, and the files in it of one kind.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    folder: PathBuf,
+    /// What their names end with.
+    ending: &'static str,
+    most: Most,
+}
+
+/// How much stays.
+#[derive(Debug, Clone, Copy)]
+enum Most {
+    Files(usize),
+    Bytes(u64),
+}
+
+impl Snapshots {
+    /// States of static prefixes.
+    pub fn of_prefixes(folder: PathBuf) -> Snapshots {
+        Snapshots {
+            folder,
+            ending: "kv",
+            most: Most::Files(PREFIXES),
+        }
+    }
+
+    /// States of what stands behind a prefix: tools that were found.
+    pub fn of_tools(folder: PathBuf) -> Snapshots {
+        Snapshots {
+            folder,
+            ending: "tool",
+            most: Most::Bytes(TOOLS),
+        }
     }
 
     /// The whole and undamaged file for a key; marked as used.
-    pub(super) fn find(&self, key: &str) -> Option<PathBuf> {
+    pub fn find(&self, key: &str) -> Option<PathBuf> {
         let prefix = format!("{key}-");
-        for path in self.files("kv") {
+        for path in self.files(self.ending) {
             let Some(sum) = name(&path).strip_prefix(&prefix).map(str::to_owned) else {
                 continue;
             };
-            if sum_of(&path).is_ok_and(|actual| format!("{actual}.kv") == sum) {
+            if sum_of(&path).is_ok_and(|actual| format!("{actual}.{}", self.ending) == sum) {
                 drop(File::open(&path).and_then(|f| f.set_modified(SystemTime::now())));
                 return Some(path);
             }
@@ -72,13 +128,19 @@ impl Snapshots {
     }
 
     /// Where an engine writes a new state. The folder is made if need be.
-    pub(super) fn temporary(&self, key: &str) -> io::Result<PathBuf> {
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temporary(&self, key: &str) -> io::Result<PathBuf> {
         fs::create_dir_all(&self.folder)?;
         Ok(self.folder.join(format!("{key}-{}.tmp", std::process::id())))
     }
 
-    /// Gives a complete temporary file its name, for good, and drops the oldest beyond [`KEPT`].
-    pub(super) fn keep(&self, key: &str, temporary: &Path, bytes: u64) -> io::Result<()> {
+    /// Gives a complete temporary file its name, for good, and drops what was not used for longest beyond what stays.
+    ///
+    /// # Errors
+    /// When it is not as long as it should be, or the disk fails; then it is gone.
+    pub fn keep(&self, key: &str, temporary: &Path, bytes: u64) -> io::Result<()> {
         let kept = (|| {
             let file = File::open(temporary)?;
             if file.metadata()?.len() != bytes {
@@ -88,7 +150,10 @@ impl Snapshots {
             }
             file.sync_all()?;
             let sum = sum_of(temporary)?;
-            fs::rename(temporary, self.folder.join(format!("{key}-{sum}.kv")))?;
+            fs::rename(
+                temporary,
+                self.folder.join(format!("{key}-{sum}.{}", self.ending)),
+            )?;
             File::open(&self.folder)?.sync_all()
         })();
         if kept.is_err() {
@@ -100,13 +165,22 @@ impl Snapshots {
 
     fn prune(&self) {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok()?.elapsed().ok();
-        let mut files = self.files("kv");
+        let mut files = self.files(self.ending);
         files.sort_by_key(age);
+        let mut bytes = 0;
+        let stay = files.iter().enumerate().take_while(|(before, path)| {
+            bytes += fs::metadata(path).map_or(0, |m| m.len());
+            match self.most {
+                Most::Files(most) => *before < most,
+                Most::Bytes(most) => bytes <= most,
+            }
+        });
+        let stay = stay.count();
         let stale = self
             .files("tmp")
             .into_iter()
             .filter(|p| age(p).is_some_and(|a| a > STALE));
-        for path in files.into_iter().skip(KEPT).chain(stale) {
+        for path in files.into_iter().skip(stay).chain(stale) {
             drop(fs::remove_file(path));
         }
     }
@@ -179,8 +253,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("m");
         fs::write(&model, "weights").unwrap();
-        let key = |prefix: &[Piece], parameters| Snapshots::key(&model, prefix, parameters).unwrap();
-        let mut keys = vec![
+        let keys = |parameters| Keys::new(&model, parameters).unwrap();
+        let key = |prefix: &[Piece], parameters| keys(parameters).of_pieces(prefix);
+        let mut all_keys = vec![
             key(&prefix("a", true), PARAMETERS),
             key(&prefix("a", false), PARAMETERS),
             key(&prefix("b", true), PARAMETERS),
@@ -207,13 +282,19 @@ mod tests {
                 },
             ),
         ];
-        assert_eq!(keys[0], key(&prefix("a", true), PARAMETERS));
+        assert_eq!(all_keys[0], key(&prefix("a", true), PARAMETERS));
+        let tokens = [
+            keys(PARAMETERS).of_tokens([1, 2]),
+            keys(PARAMETERS).of_tokens([1]),
+        ];
+        assert_eq!(tokens[0], keys(PARAMETERS).of_tokens([1, 2]));
+        all_keys.extend(tokens);
         fs::write(&model, "heavier weights").unwrap();
-        keys.push(key(&prefix("a", true), PARAMETERS));
-        let all = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
-        assert_eq!(keys.len(), all);
+        all_keys.push(key(&prefix("a", true), PARAMETERS));
+        let all = all_keys.len();
+        all_keys.sort_unstable();
+        all_keys.dedup();
+        assert_eq!(all_keys.len(), all);
     }
 
     fn save(snapshots: &Snapshots, key: &str, content: &str) -> PathBuf {
@@ -226,7 +307,7 @@ mod tests {
     #[test]
     fn what_was_kept_is_found_and_what_was_damaged_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::new(folder.path().join("new"));
+        let snapshots = Snapshots::of_prefixes(folder.path().join("new"));
         assert_eq!(snapshots.find("k"), None);
         let path = save(&snapshots, "k", "state");
         assert_eq!(fs::read_to_string(&path).unwrap(), "state");
@@ -239,7 +320,7 @@ mod tests {
     #[test]
     fn a_short_file_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::new(folder.path().into());
+        let snapshots = Snapshots::of_prefixes(folder.path().into());
         let temporary = snapshots.temporary("k").unwrap();
         fs::write(&temporary, "sta").unwrap();
         assert!(snapshots.keep("k", &temporary, 5).is_err());
@@ -249,12 +330,12 @@ mod tests {
     #[test]
     fn the_newest_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::new(folder.path().into());
+        let snapshots = Snapshots::of_prefixes(folder.path().into());
         let left = folder.path().join("left-1.tmp");
         fs::write(&left, "").unwrap();
         let long_ago = SystemTime::now() - 2 * STALE;
         File::open(&left).unwrap().set_modified(long_ago).unwrap();
-        for i in 0..KEPT + 2 {
+        for i in 0..PREFIXES + 2 {
             let path = save(&snapshots, &format!("k{i}"), "state");
             let then = long_ago + Duration::from_secs(i as u64);
             File::open(path).unwrap().set_modified(then).unwrap();
@@ -263,6 +344,24 @@ mod tests {
         assert!(snapshots.find("k0").is_none() && snapshots.find("k2").is_none());
         assert!(snapshots.find("last").is_some() && snapshots.find("k5").is_some());
         assert!(!left.exists());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), KEPT);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), PREFIXES);
+    }
+
+    #[test]
+    fn tools_stay_while_they_fit_and_the_prefixes_beside_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tools = Snapshots::of_tools(folder.path().into());
+        tools.most = Most::Bytes(12);
+        let prefixes = Snapshots::of_prefixes(folder.path().into());
+        save(&prefixes, "prefix", "state");
+        let long_ago = SystemTime::now() - STALE;
+        for i in 0..6 {
+            let path = save(&tools, &format!("t{i}"), "tools");
+            let then = long_ago + Duration::from_secs(i);
+            File::open(path).unwrap().set_modified(then).unwrap();
+        }
+        let left: Vec<bool> = (0..6).map(|i| tools.find(&format!("t{i}")).is_some()).collect();
+        assert_eq!(left, [false, false, false, false, true, true]);
+        assert!(prefixes.find("prefix").is_some());
     }
 }

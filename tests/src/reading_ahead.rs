@@ -1,0 +1,136 @@
+//! The tools are read while nobody wants anything, and whoever wants something does not wait for that.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use daemon::{agent::Settings, room::Room};
+use models::{
+    llm::Generate,
+    scripted::{Reply, ScriptedLlm},
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    daemon_loop::{Running, ask},
+    home::Home,
+    loading::say,
+};
+
+const NOW: &str = "2026-11-20T09:00[Europe/Berlin]";
+
+/// Words that make this tool be looked at ahead.
+const WORDS: &str = "set a timer for ten minutes";
+const TOOL: &str = "timers.set";
+
+fn talking() -> ScriptedLlm {
+    ScriptedLlm::answering(|_| Reply::from("Fine."))
+}
+
+fn room(home: &Home, llm: &Arc<ScriptedLlm>) -> Room {
+    let settings = Settings {
+        reflex: false,
+        act_score: 1.0,
+        ..Settings::default()
+    };
+    home.room(llm.clone(), settings)
+}
+
+fn text(request: &Generate) -> String {
+    request.prompt.iter().map(|piece| piece.text.as_str()).collect()
+}
+
+#[tokio::test]
+async fn each_deferred_tool_is_read_once_and_is_what_a_request_begins_with() {
+    let home = Home::seeded(NOW);
+    let llm = Arc::new(talking().keeping_states(&Arc::new(Semaphore::new(1000))));
+    let mut room = room(&home, &llm);
+    assert!(!room.learn().await.unwrap(), "an engine that rests is not woken");
+    say(&mut room, "call me Ishmael").await;
+    while room.learn().await.unwrap() {}
+    let read = llm.read();
+    let deferred: Vec<String> = room.agent().toolbox().deferred().map(str::to_owned).collect();
+    let texts: HashSet<String> = read.iter().map(text).collect();
+    assert_eq!((read.len(), texts.len()), (deferred.len(), deferred.len()));
+    for (name, request) in deferred.iter().zip(&read) {
+        let text = text(request);
+        assert!(text.contains(&format!("\n{name}(")), "{name}: {text:?}");
+        assert!(
+            !text.contains("Ishmael"),
+            "what somebody said is not kept: {text:?}"
+        );
+        assert_eq!(
+            request.again.last(),
+            Some(&(request.prompt.len() as u32)),
+            "{name}"
+        );
+        assert_eq!(request.max_tokens, 0);
+    }
+    assert!(!room.learn().await.unwrap());
+    assert_eq!(llm.read().len(), read.len(), "all are known");
+    // What was read is what a request in a new conversation begins with, to the letter.
+    room.forget();
+    say(&mut room, WORDS).await;
+    let asked = llm.prompts().pop().unwrap();
+    let timer = deferred.iter().position(|name| name == TOOL).unwrap();
+    assert!(asked.starts_with(&text(&read[timer])), "{asked}");
+}
+
+#[tokio::test]
+async fn a_tool_whose_reading_was_broken_off_is_read_again() {
+    let home = Home::seeded(NOW);
+    let may = Arc::new(Semaphore::new(0));
+    let llm = Arc::new(talking().keeping_states(&may));
+    let mut room = room(&home, &llm);
+    room.ready().await.unwrap();
+    let cut = tokio::time::timeout(Duration::from_millis(20), room.learn()).await;
+    assert!(cut.is_err() && llm.read().is_empty(), "nobody let it end");
+    may.add_permits(1000);
+    while room.learn().await.unwrap() {}
+    let all = room.agent().toolbox().deferred().count();
+    assert_eq!(llm.read().len(), all);
+}
+
+#[tokio::test]
+async fn where_nothing_is_kept_nothing_is_read() {
+    let home = Home::seeded(NOW);
+    let llm = Arc::new(talking());
+    let mut room = room(&home, &llm);
+    room.ready().await.unwrap();
+    assert!(!room.learn().await.unwrap());
+    assert!(llm.read().is_empty());
+}
+
+/// The third tool never ends, and whoever asks meanwhile gets an answer.
+#[tokio::test]
+async fn a_request_breaks_off_the_reading() {
+    let may = Arc::new(Semaphore::new(2));
+    let running = Running::start_with(talking().keeping_states(&may), |parts| {
+        parts.limits.read_ahead = Some(Duration::from_millis(10));
+        parts.limits.generate = Duration::from_secs(600);
+    })
+    .await;
+    running
+        .until("has read two", |_| running.llm.read().len() == 2)
+        .await;
+    let client = running.client().await;
+    let asking = ask(&client, "good morning");
+    let report = tokio::time::timeout(Duration::from_secs(30), asking).await;
+    assert_eq!(report.expect("the reading is in its way").unwrap().reply, "Fine.");
+    // It does not go on before the conversation is over.
+    may.add_permits(1000);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(running.llm.read().len(), 2);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn who_wants_no_reading_ahead_has_none() {
+    let may = Arc::new(Semaphore::new(1000));
+    let running = Running::start_with(talking().keeping_states(&may), |parts| {
+        parts.limits.read_ahead = None;
+    })
+    .await;
+    running.until("is ready", |status| status.prefix.is_some()).await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(running.llm.read().is_empty());
+    running.stop().await;
+}
