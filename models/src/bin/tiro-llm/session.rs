@@ -30,8 +30,8 @@ use crate::{
 /// A cancelled prefill goes on for one chunk at most, two and a half seconds of a 1.5B model on two cores; the binding
 /// has no way into llama.cpp's abort callback.
 const CHUNK: usize = 256;
-/// The same where nothing is to be generated: the prompt is read ahead, and whoever asks meanwhile should wait for half a second
-/// at most.
+/// The same where a prompt ends with what is worth keeping: nobody has asked yet, and whoever does meanwhile should wait for half a
+/// second at most.
 const CHUNK_AHEAD: usize = 48;
 
 /// The version of the binding in Cargo.toml, part of every snapshot's key.
@@ -170,11 +170,8 @@ impl<'m> Session<'m> {
             return Err(EngineError::Refused("The prompt is empty.".into()));
         }
         let start = Instant::now();
-        self.chunk = if request.max_tokens == 0 {
-            CHUNK_AHEAD
-        } else {
-            CHUNK
-        };
+        let only_read = request.max_tokens == 0 && ends.last() == Some(&prompt.len());
+        self.chunk = if only_read { CHUNK_AHEAD } else { CHUNK };
         let begun = self.begin(&prompt, &ends, request, cancelled)?;
         let mut chooser = Chooser::new(&self.weights.model, begun.grammar, request)?;
         let mut jump = begun.jump;
