@@ -28,7 +28,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use prompts::{Message, Parsed, Piece, Renderer, Sections, words};
+use prompts::{Message, Parsed, Piece, Rendered, Renderer, Sections, words};
 
 pub use ahead::Ahead;
 use conversation::{Conversation, Exchange};
@@ -301,10 +301,8 @@ impl Agent {
     }
 
     /// The conversation so far, to be evaluated while nobody waits.
-    pub fn transcript(&self) -> Vec<Piece> {
-        self.renderer
-            .render(&self.sections(), &self.talk.messages())
-            .pieces
+    pub fn transcript(&self) -> Rendered {
+        self.renderer.render(&self.sections(), &self.talk.messages())
     }
 
     fn said(&mut self, text: String, context: String, asked: Asked) -> Step {

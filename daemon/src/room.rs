@@ -16,7 +16,7 @@ use models::{
     llm::{
         Chat, ChatMessage, ChatTool, Generate, Generated, Llm, ModelInfo, OnText, Opening, Piece, Prepared,
     },
-    stt::{Stt, Transcribe, Transcript},
+    stt::{self, Stt, Transcribe, Transcript},
 };
 use prompts::{PromptError, Renderer, Template, words};
 use tools::{
@@ -361,7 +361,7 @@ impl Room {
     async fn generate_once(&self, ask: Ask, on_text: OnText<'_>) -> Result<Generated, EngineError> {
         let limits = &self.parts.limits;
         let request = Generate {
-            again: ends(ask.static_len, &ask.again),
+            again: again(ask.static_len, &ask.found),
             prompt: pieces(ask.prompt),
             openings: ask.openings.into_iter().map(opening).collect(),
             grammar: ask.grammar,
@@ -415,7 +415,7 @@ impl Room {
         Ok(self.llm.count(&pieces(ask.prompt.clone())).await?.iter().sum())
     }
 
-    /// Evaluates the conversation so far while nobody waits, so that the next turn evaluates only what is new. Not when
+    /// Evaluates while nobody waits what the next request goes on from, so that its turn evaluates only what is new. Not when
     /// the engine has gone to rest and the last turn did not need it: "pause" is no reason to load a gigabyte. Whether
     /// it did.
     ///
@@ -427,9 +427,10 @@ impl Room {
             return Ok(false);
         }
         self.ready().await?;
-        let prompt = pieces(self.agent().transcript());
+        let talk = self.agent().next();
         let request = Generate {
-            prompt,
+            again: again(talk.static_len, &talk.found),
+            prompt: pieces(talk.pieces),
             max_tokens: 0,
             ..Generate::default()
         };
@@ -441,8 +442,8 @@ impl Room {
         Ok(true)
     }
 
-    /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said: then only its
-    /// answer is left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
+    /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said, and which of the calls
+    /// that are offered it would make: then only the arguments are left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
     /// before the person has finished.
     ///
     /// To let it write the whole decision as well was tried: three of seven spoken requests did not find theirs in the end and
@@ -468,12 +469,16 @@ impl Room {
             return Ok(Foreseen::Nothing);
         }
         let read = Generate {
-            again: ends(ask.static_len, &ask.again),
+            again: again(ask.static_len, &ask.found),
             prompt: pieces(ask.prompt),
+            openings: ask.openings.into_iter().map(opening).collect(),
             max_tokens: 0,
             ..Generate::default()
         };
-        self.asked_of_model(read, &mut |_| {}).await?;
+        let (start, all) = (std::time::Instant::now(), read.prompt.len());
+        let usage = self.asked_of_model(read, &mut |_| {}).await?.usage;
+        let (prompt, cached, ms) = (usage.prompt, usage.cached, start.elapsed().as_millis());
+        tracing::debug!(text, prompt, cached, pieces = all, ms, "read ahead of the end");
         Ok(Foreseen::Read)
     }
 
@@ -645,6 +650,24 @@ pub enum Foreseen {
 /// # Errors
 /// What keeps the recogniser from it.
 pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Result<Transcript, EngineError> {
+    recognise(stt, limits, speech, |_| None).await
+}
+
+/// The same of what somebody has not finished saying: one look, however doubtful. To look again takes a second and more of half
+/// a word, and the recogniser is to be free when they pause.
+///
+/// # Errors
+/// As `transcribe`.
+pub async fn draft(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Result<Transcript, EngineError> {
+    recognise(stt, limits, speech, |samples| Some(stt::window(samples))).await
+}
+
+async fn recognise(
+    stt: &dyn Stt,
+    limits: &Limits,
+    speech: &Speech,
+    window: impl Fn(usize) -> Option<u32>,
+) -> Result<Transcript, EngineError> {
     let Some(voiced) = speech.voiced() else {
         return Ok(Transcript::default());
     };
@@ -653,7 +676,7 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
         language: limits.language.clone(),
         prompt: limits.bias.clone(),
         names: limits.names.all().to_vec(),
-        audio_ctx: None,
+        audio_ctx: window(voiced.len()),
     };
     let time = stt.patience(voiced.len()).min(limits.transcribe);
     bounded(limits.transcribe, stt.load()).await?;
@@ -665,12 +688,18 @@ fn tokens_at_most(ask: &Ask) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Where the static prefix ends and the parts that other conversations go on with; nothing where there are none.
-fn ends(prefix: usize, again: &[usize]) -> Vec<u32> {
-    if again.is_empty() {
+/// Where the static prefix ends, and the tools that other conversations go on with as well; nothing where there are none.
+fn again(prefix: usize, found: &prompts::Found) -> Vec<u32> {
+    let Some(first) = found.pieces.first().filter(|_| found.begins) else {
         return Vec::new();
-    }
-    let ends = [prefix].into_iter().chain(again.iter().copied());
+    };
+    // Those of later messages stand apart.
+    let tools = found
+        .pieces
+        .iter()
+        .zip(*first..)
+        .take_while(|(at, next)| *at == next);
+    let ends = std::iter::once(prefix).chain(tools.map(|(at, _)| at + 1));
     ends.filter_map(|end| u32::try_from(end).ok()).collect()
 }
 

@@ -20,6 +20,17 @@ pub fn patience(samples: usize) -> Duration {
     RECOGNISING + Duration::from_secs_f32(TIMES * samples as f32 / SAMPLE_RATE as f32)
 }
 
+/// Encoder positions a second.
+pub const POSITIONS: f32 = 50.0;
+/// Encoder positions beyond the end of a clip. The fewer, the more often the decoder does not see that speech ends, and loops; the
+/// more, the longer every clip takes.
+pub const MARGIN: f32 = 64.0;
+
+/// The window that is looked through first for so many samples, in encoder positions. With it as `audio_ctx` there is no second look.
+pub fn window(samples: usize) -> u32 {
+    (samples as f32 / SAMPLE_RATE as f32 * POSITIONS + MARGIN).ceil() as u32
+}
+
 /// What to recognise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transcribe {

@@ -15,7 +15,7 @@ mod tests;
 pub use chat::{Chat, ChatMessage};
 pub use dialect::{Dialect, Frame, ParseError, Parsed, detect};
 pub use json::spaced;
-pub use render::{Rendered, Renderer};
+pub use render::{Found, Rendered, Renderer};
 pub use template::{PromptError, Template};
 
 use serde_json::Value;

@@ -21,11 +21,20 @@ pub struct Rendered {
     pub pieces: Vec<Piece>,
     /// How many leading pieces cannot change while the core tools and the catalogue stay: the static prefix.
     pub static_len: usize,
-    /// After how many leading pieces a tool's text ends that stands right behind the static prefix: what a later conversation that
-    /// finds the same tools first begins with, and nothing that anybody said.
-    pub again: Vec<usize>,
+    /// The texts of tools that were found later.
+    pub found: Found,
     /// Why the model's own template could not be used for this prompt.
     pub warning: Option<PromptError>,
+}
+
+/// Where the texts of tools that were found later stand in a prompt. They are the same in whatever conversation shows the tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The piece that each of them is, from the beginning of the prompt.
+    pub pieces: Vec<usize>,
+    /// Whether the first stands where it does in every conversation that finds it first: behind the static prefix and what is the
+    /// same for all tools, before anything that anybody said.
+    pub begins: bool,
 }
 
 /// Renders prompts for one model.
@@ -73,36 +82,44 @@ impl Renderer {
         let (pieces, warning) = self.template.render(turns);
         let header = pieces.iter().position(|p| Some(p) == first.as_ref()).unwrap_or(0);
         let static_len = header + static_parts;
-        let again = self.again(&pieces, static_len, sections, messages);
+        let found = self.found_in(&pieces, static_len, sections, messages);
         Rendered {
             pieces,
             static_len,
-            again,
+            found,
             warning,
         }
     }
 
-    /// Where the tools end that the first message found; see [`Rendered::again`].
-    fn again(
+    /// Where the tools stand that the messages found; see [`Found`].
+    fn found_in(
         &self,
         pieces: &[Piece],
         static_len: usize,
         sections: &Sections,
         messages: &[Message],
-    ) -> Vec<usize> {
-        let found = match (sections.placement, messages.first()) {
-            (Placement::Tail, Some(Message::User { discovered, .. })) => self.dialect.found(discovered),
-            _ => return Vec::new(),
-        };
-        let tools = found.iter().take_while(|piece| !piece.special).count();
-        let behind = pieces.get(static_len..).unwrap_or_default();
-        if tools == 0 {
-            return Vec::new();
+    ) -> Found {
+        let mut found = Found::default();
+        if sections.placement == Placement::System {
+            return found;
         }
-        let begin = behind.windows(tools).position(|some| some == &found[..tools]);
-        begin.map_or_else(Vec::new, |begin| {
-            (1..=tools).map(|tool| static_len + begin + tool).collect()
-        })
+        let (mut shown, mut from) = (HashSet::new(), static_len);
+        for (n, message) in messages.iter().enumerate() {
+            let new = new(message, &mut shown);
+            let texts = self.dialect.found(&new);
+            for text in texts.iter().take_while(|piece| !piece.special) {
+                let behind = pieces.get(from..).unwrap_or_default();
+                // A template may have taken it apart.
+                let Some(at) = behind.iter().position(|piece| piece == text) else {
+                    continue;
+                };
+                let first = n == 0 && matches!(message, Message::User { .. });
+                found.begins |= first && found.pieces.is_empty();
+                found.pieces.push(from + at);
+                from += at + 1;
+            }
+        }
+        found
     }
 
     /// The system message: what cannot change, and section 3 if it stands there.
@@ -155,11 +172,7 @@ impl Renderer {
     fn turn(&self, message: &Message, sections: &Sections, shown: &mut HashSet<String>) -> Turn {
         let new = match sections.placement {
             Placement::System => Vec::new(),
-            Placement::Tail => discovered(message)
-                .iter()
-                .filter(|c| shown.insert(c.name.clone()))
-                .cloned()
-                .collect(),
+            Placement::Tail => new(message, shown),
         };
         let mut text = Text::default();
         let role = match message {
@@ -319,6 +332,14 @@ impl Text {
         }
         self
     }
+}
+
+/// What a message found that was not shown before.
+fn new(message: &Message, shown: &mut HashSet<String>) -> Vec<Card> {
+    let new = discovered(message).iter();
+    new.filter(|card| shown.insert(card.name.clone()))
+        .cloned()
+        .collect()
 }
 
 /// Whether every schema of the catalogue is shown, so that the catalogue has no use.

@@ -197,7 +197,7 @@ fn hermes_is_what_qwen_was_trained_on() {
 }
 
 #[test]
-fn tools_of_the_first_message_begin_alike_whatever_is_said() {
+fn tools_that_were_found_are_the_same_pieces_whatever_is_said() {
     let said = |context: &str, text: &str, cards: &[Card]| {
         vec![Message::User {
             text: text.into(),
@@ -223,26 +223,42 @@ fn tools_of_the_first_message_begin_alike_whatever_is_said() {
             "a mail to Ann",
             &[note.clone(), mail.clone(), whole.clone()],
         );
-        assert_eq!((one.again.len(), two.again.len()), (1, 2));
-        let end = one.again[0];
-        assert_eq!(end, two.again[0]);
-        assert_eq!(one.pieces[..end], two.pieces[..end]);
-        assert!(end > one.static_len);
-        let kept = plain(&two.pieces[..two.again[1]]);
+        assert_eq!((one.found.pieces.len(), two.found.pieces.len()), (1, 2));
+        assert!(one.found.begins && two.found.begins);
+        let first = one.found.pieces[0];
+        assert_eq!(first, two.found.pieces[0]);
+        assert_eq!(one.pieces[..=first], two.pieces[..=first]);
+        assert!(first >= one.static_len);
+        let kept = plain(&two.pieces[..=two.found.pieces[1]]);
         assert!(kept.ends_with("(when): Send a mail\n"), "{kept}");
         assert!(
             !kept.contains("Monday") && !kept.contains("Ann") && !kept.contains("web.open"),
             "{kept}"
         );
-        // Nothing of a later message stands where it would stand again.
-        assert!(renderer.render(&sections, &conversation()[2..]).again.is_empty());
-        assert!(render("Friday", "hello", from_ref(&whole)).again.is_empty());
-        assert!(
-            renderer
-                .render(&elsewhere, &said("", "hello", from_ref(&note)))
-                .again
-                .is_empty()
-        );
+        // What is found later is the same piece, and before it stands what somebody said.
+        let talk = [
+            said("", "hello", &[]),
+            said("Monday", "note the milk", &[note.clone(), mail.clone()]),
+        ];
+        let later = renderer.render(&sections, &talk.concat());
+        assert!(!later.found.begins);
+        let texts = |rendered: &Rendered| {
+            let found = rendered.found.pieces.iter();
+            found.map(|at| rendered.pieces[*at].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&later), texts(&two));
+        assert_eq!(texts(&one), texts(&two)[..1]);
+        // One that is shown already is not shown again.
+        let again = [
+            said("", "a note", from_ref(&note)),
+            said("", "and a mail", &[note.clone(), mail.clone()]),
+        ];
+        let again = renderer.render(&sections, &again.concat());
+        assert_eq!((texts(&again), again.found.begins), (texts(&two), true));
+        let none = Found::default();
+        assert_eq!(render("Friday", "hello", from_ref(&whole)).found, none);
+        let elsewhere = renderer.render(&elsewhere, &said("", "hello", from_ref(&note)));
+        assert_eq!(elsewhere.found, none);
     }
 }
 

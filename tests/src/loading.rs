@@ -235,6 +235,7 @@ async fn what_was_read_out_is_not_repeated_once_a_rule_holds_it_back() {
     let prompt: String = room
         .agent()
         .transcript()
+        .pieces
         .into_iter()
         .map(|piece| piece.text)
         .collect();

@@ -75,6 +75,32 @@ async fn each_deferred_tool_is_read_once_and_is_what_a_request_begins_with() {
 }
 
 #[tokio::test]
+async fn a_request_goes_on_from_what_was_read_when_nobody_waited() {
+    let home = Home::seeded(NOW);
+    let llm = Arc::new(talking().keeping_states(&Arc::new(Semaphore::new(1000))));
+    let mut room = room(&home, &llm);
+    let read = |room: &mut Room| -> String {
+        let next = room.agent().next();
+        next.pieces.into_iter().map(|piece| piece.text).collect()
+    };
+    // In a new conversation, and behind what was said before; whatever tool it finds.
+    let new = read(&mut room);
+    say(&mut room, WORDS).await;
+    let first = llm.prompts().pop().unwrap();
+    assert!(
+        first.starts_with(&new) && first[new.len()..].starts_with(TOOL),
+        "{new}"
+    );
+    room.warm().await.unwrap();
+    let later = read(&mut room);
+    assert_eq!(text(&llm.read().pop().unwrap()), later);
+    say(&mut room, "wake me up at seven tomorrow").await;
+    let second = llm.prompts().pop().unwrap();
+    assert!(later.contains(WORDS) && second.starts_with(&later), "{later}");
+    assert!(second[later.len()..].starts_with("alarms.set("), "{second}");
+}
+
+#[tokio::test]
 async fn a_tool_whose_reading_was_broken_off_is_read_again() {
     let home = Home::seeded(NOW);
     let may = Arc::new(Semaphore::new(0));

@@ -1,6 +1,6 @@
 //! Which schemas the conversation shows: loaded ahead, loaded because the model asked, loaded again, and taken out.
 
-use prompts::{Message, Piece, Placement};
+use prompts::{Message, Piece, Placement, Rendered};
 use tools::discover::Match;
 
 use super::{Agent, calls, rules::Phase, toolbox::Loaded};
@@ -20,8 +20,8 @@ pub struct Beginning {
     pub pieces: Vec<Piece>,
     /// How many leading pieces are the static prefix.
     pub static_len: usize,
-    /// After how many leading pieces each tool ends.
-    pub again: Vec<usize>,
+    /// The tool that it ends with.
+    pub found: prompts::Found,
 }
 
 impl Agent {
@@ -111,12 +111,43 @@ impl Agent {
             discovered,
         };
         let mut rendered = new.renderer.render(&new.sections(), &[message]);
-        rendered.pieces.truncate(*rendered.again.last()?);
+        let tool = *rendered.found.pieces.last()?;
+        rendered.pieces.truncate(tool + 1);
         Some(Beginning {
             pieces: rendered.pieces,
             static_len: rendered.static_len,
-            again: rendered.again,
+            found: rendered.found,
         })
+    }
+
+    /// What the next request goes on from, to be evaluated while nobody waits: the conversation so far, and what stands before the first
+    /// tool that such a request finds.
+    pub fn next(&self) -> Rendered {
+        let mut next = self.clone();
+        let unseen = next
+            .toolbox
+            .deferred()
+            .find(|name| !next.toolbox.is_loaded(name))
+            .map(str::to_owned);
+        let discovered = next.load(unseen.into_iter().collect(), None);
+        let request = Message::User {
+            text: String::new(),
+            context: String::new(),
+            discovered,
+        };
+        let messages = [self.talk.messages(), vec![request]].concat();
+        let (so_far, mut rendered) = (
+            self.transcript(),
+            next.renderer.render(&self.sections(), &messages),
+        );
+        // There is no such place where tools are shown otherwise.
+        match rendered.found.pieces.pop() {
+            Some(tool) if rendered.found.pieces.len() == so_far.found.pieces.len() => {
+                rendered.pieces.truncate(tool);
+                rendered
+            }
+            _ => so_far,
+        }
     }
 
     /// Loads what the model asked for.

@@ -23,7 +23,7 @@ impl Agent {
             return Ask {
                 prompt: rendered.pieces,
                 static_len: rendered.static_len,
-                again: rendered.again,
+                found: rendered.found,
                 openings: Vec::new(),
                 grammar: None,
                 chat: Some(self.chat()),
@@ -51,7 +51,7 @@ impl Agent {
         Ask {
             prompt: rendered.pieces,
             static_len: rendered.static_len,
-            again: rendered.again,
+            found: rendered.found,
             openings,
             grammar,
             chat: None,

@@ -48,8 +48,8 @@ pub struct Ask {
     pub prompt: Vec<Piece>,
     /// How many leading pieces are the static prefix.
     pub static_len: usize,
-    /// After how many leading pieces the tools end that other conversations begin with as well; see `prompts::Rendered`.
-    pub again: Vec<usize>,
+    /// The texts of tools that were found.
+    pub found: prompts::Found,
     /// Calls of which one must be made, each with what the index says for it. Empty leaves the choice to the model.
     pub openings: Vec<Opening>,
     /// GBNF of the whole answer where there are no openings.

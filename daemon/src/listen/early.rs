@@ -17,7 +17,7 @@ use super::{
     pace,
     stream::{LOST, Left, SoFar},
 };
-use crate::room::{Limits, transcribe};
+use crate::room::{Limits, draft, transcribe};
 
 /// While somebody speaks on without a pause, what they said is recognised at most so often ...
 const AT_MOST: Duration = Duration::from_millis(600);
@@ -173,7 +173,10 @@ impl<'a> Work<'a> {
                 transcript: None,
                 after: None,
             };
-            transcribe(stt, limits, &speech).await
+            match pause {
+                true => transcribe(stt, limits, &speech).await,
+                false => draft(stt, limits, &speech).await,
+            }
         });
         Work {
             said,
@@ -317,6 +320,23 @@ mod tests {
         };
         let told = vec!["what time is it true".to_owned(), "closed".to_owned()];
         assert_eq!(got, (Some("what time is it".to_owned()), 1, told));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_finished_gets_one_look() {
+        let Some((thread, hearing, _)) = begun() else {
+            return;
+        };
+        let (stt, limits) = (ScriptedStt::replies(["what", "what time is it"]), limits());
+        let listen = hearing.recognised(&stt, &limits, |_| {});
+        let happens = async {
+            thread.says(40, false).await;
+            thread.says(90, true).await;
+            thread.ends(90).await;
+        };
+        tokio::join!(listen, happens);
+        let windows: Vec<Option<u32>> = stt.requests().iter().map(|asked| asked.audio_ctx).collect();
+        assert!(matches!(windows[..], [Some(1..1500), None]), "{windows:?}");
     }
 
     #[tokio::test]

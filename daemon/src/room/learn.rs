@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use models::{EngineError, llm::Generate};
 
-use super::{Room, bounded, ends, pieces};
+use super::{Room, again, bounded, pieces};
 
 /// What was read, and for which static prefix.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Room {
         };
         if let Some(beginning) = beginning {
             let request = Generate {
-                again: ends(beginning.static_len, &beginning.again),
+                again: again(beginning.static_len, &beginning.found),
                 prompt: pieces(beginning.pieces),
                 ..Generate::default()
             };

@@ -1,6 +1,6 @@
 //! One turn of a client: the shared room, its utterance, and the signals of what happens.
 
-use std::sync::Mutex as StdMutex;
+use std::{sync::Mutex as StdMutex, time::Instant};
 
 use prompts::words;
 use tokio::sync::{Mutex, mpsc};
@@ -38,7 +38,9 @@ pub(super) async fn one_turn(
         .map(Clock::pinned)
         .transpose()
         .map_err(|e| format!("{e:#}"))?;
+    let start = Instant::now();
     let mut room = room.lock().await;
+    tracing::debug!(waited_ms = start.elapsed().as_millis(), "a turn begins");
     forgotten(&mut room, forget);
     room.pin(pinned);
     Ok(turn(&mut room, utterance, front).await)

@@ -12,7 +12,7 @@ use models::{
     machine, nativelog,
     protocol::{SttDialect, SttLoad},
     serve::Reply,
-    stt::{SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
+    stt::{MARGIN, POSITIONS, SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
 };
 use whisper_rs::{
     FullParams, SamplingStrategy, SegmentCallbackData, WhisperContext, WhisperContextParameters, WhisperState,
@@ -21,11 +21,8 @@ use whisper_rs::{
 /// The version of the binding in Cargo.toml.
 const BINDING: &str = "whisper-rs 0.16.0";
 
-/// Encoder positions a second.
-const POSITIONS: f32 = 50.0;
-/// Encoder positions beyond the end of the clip, first look and second. The fewer, the more often the decoder does
-/// not see that speech ends, and loops; the more, the longer every clip takes.
-const MARGINS: [f32; 2] = [64.0, 256.0];
+/// Encoder positions beyond the end of the clip, first look and second.
+const MARGINS: [f32; 2] = [MARGIN, 256.0];
 /// Encoder positions of the whole window, 30 s.
 const WINDOW: u32 = 1500;
 /// Seconds below which whisper.cpp refuses to look.
@@ -192,6 +189,10 @@ impl Recogniser {
         for look in &looks[1..] {
             if !seen.doubtful() {
                 break;
+            }
+            // Encoding cannot be stopped, so nobody is to begin it for nothing.
+            if reply.cancelled() {
+                return Err(EngineError::Cancelled);
             }
             transcript.retried = true;
             let again = self.look(look, &wanted, reply)?;
