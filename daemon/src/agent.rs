@@ -33,7 +33,6 @@ use prompts::{Message, Parsed, Piece, Rendered, Renderer, Sections, words};
 pub use ahead::Ahead;
 use conversation::{Conversation, Exchange};
 use follow::Changed;
-pub use loading::Beginning;
 use negation::Wanted;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};

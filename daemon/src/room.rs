@@ -443,8 +443,8 @@ impl Room {
     }
 
     /// Evaluates what the model would be asked about these words, before it is sure that nothing more is said, and which of the calls
-    /// that are offered it would make: then only the arguments are left to be written. Nothing comes of it, and the conversation stays as it is. A server is told nothing
-    /// before the person has finished.
+    /// that are offered it would make: then only the arguments are left to be written. Nothing comes of it, and the conversation
+    /// stays as it is. A server is told nothing before the person has finished.
     ///
     /// To let it write the whole decision as well was tried: three of seven spoken requests did not find theirs in the end and
     /// asked anew, 3.7 s after the last word at the median, where only reading took 2.5 s on the same machine.
@@ -475,10 +475,10 @@ impl Room {
             max_tokens: 0,
             ..Generate::default()
         };
-        let (start, all) = (std::time::Instant::now(), read.prompt.len());
+        let start = std::time::Instant::now();
         let usage = self.asked_of_model(read, &mut |_| {}).await?.usage;
         let (prompt, cached, ms) = (usage.prompt, usage.cached, start.elapsed().as_millis());
-        tracing::debug!(text, prompt, cached, pieces = all, ms, "read ahead of the end");
+        tracing::debug!(prompt, cached, ms, "read ahead of the end");
         Ok(Foreseen::Read)
     }
 

@@ -26,7 +26,8 @@ pub const POSITIONS: f32 = 50.0;
 /// more, the longer every clip takes.
 pub const MARGIN: f32 = 64.0;
 
-/// The window that is looked through first for so many samples, in encoder positions. With it as `audio_ctx` there is no second look.
+/// The window that is looked through first for so many samples, in encoder positions. With it as `audio_ctx` there is no second look,
+/// but for clips that nearly fill the whole window.
 pub fn window(samples: usize) -> u32 {
     (samples as f32 / SAMPLE_RATE as f32 * POSITIONS + MARGIN).ceil() as u32
 }

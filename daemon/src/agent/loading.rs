@@ -1,6 +1,6 @@
 //! Which schemas the conversation shows: loaded ahead, loaded because the model asked, loaded again, and taken out.
 
-use prompts::{Message, Piece, Placement, Rendered};
+use prompts::{Message, Placement, Rendered};
 use tools::discover::Match;
 
 use super::{Agent, calls, rules::Phase, toolbox::Loaded};
@@ -12,17 +12,6 @@ const NEAR_BEST: f32 = 0.5;
 /// The same when the best one is a core tool, whose schema the model has anyway: then another is likelier to be a
 /// waste of a hundred tokens.
 const NEAR_CORE: f32 = 0.5;
-
-/// The beginning of a prompt, up to where something is said.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Beginning {
-    /// All of it.
-    pub pieces: Vec<Piece>,
-    /// How many leading pieces are the static prefix.
-    pub static_len: usize,
-    /// The tool that it ends with.
-    pub found: prompts::Found,
-}
 
 impl Agent {
     /// Loads again what was loaded before this conversation.
@@ -99,47 +88,23 @@ impl Agent {
         }
     }
 
-    /// What a new conversation begins with that finds this tool first. Nothing where such conversations have no beginning in
-    /// common.
-    pub fn beginning(&self, tool: &str) -> Option<Beginning> {
+    /// What a new conversation begins with that finds this tool first, up to the end of the tool. Nothing where such conversations have
+    /// no beginning in common.
+    pub fn beginning(&self, tool: &str) -> Option<Rendered> {
         let mut new = self.clone();
         new.forget();
-        let discovered = new.load(vec![tool.to_owned()], None);
-        let message = Message::User {
-            text: String::new(),
-            context: String::new(),
-            discovered,
-        };
-        let mut rendered = new.renderer.render(&new.sections(), &[message]);
+        let mut rendered = new.showing(vec![tool.to_owned()]);
         let tool = *rendered.found.pieces.last()?;
         rendered.pieces.truncate(tool + 1);
-        Some(Beginning {
-            pieces: rendered.pieces,
-            static_len: rendered.static_len,
-            found: rendered.found,
-        })
+        Some(rendered)
     }
 
     /// What the next request goes on from, to be evaluated while nobody waits: the conversation so far, and what stands before the first
     /// tool that such a request finds.
     pub fn next(&self) -> Rendered {
-        let mut next = self.clone();
-        let unseen = next
-            .toolbox
-            .deferred()
-            .find(|name| !next.toolbox.is_loaded(name))
-            .map(str::to_owned);
-        let discovered = next.load(unseen.into_iter().collect(), None);
-        let request = Message::User {
-            text: String::new(),
-            context: String::new(),
-            discovered,
-        };
-        let messages = [self.talk.messages(), vec![request]].concat();
-        let (so_far, mut rendered) = (
-            self.transcript(),
-            next.renderer.render(&self.sections(), &messages),
-        );
+        let unseen = self.toolbox.deferred().find(|name| !self.toolbox.is_loaded(name));
+        let unseen = unseen.into_iter().map(str::to_owned).collect();
+        let (so_far, mut rendered) = (self.transcript(), self.clone().showing(unseen));
         // There is no such place where tools are shown otherwise.
         match rendered.found.pieces.pop() {
             Some(tool) if rendered.found.pieces.len() == so_far.found.pieces.len() => {
@@ -148,6 +113,18 @@ impl Agent {
             }
             _ => so_far,
         }
+    }
+
+    /// The prompt with a message behind it that finds these tools and says nothing.
+    fn showing(mut self, tools: Vec<String>) -> Rendered {
+        let discovered = self.load(tools, None);
+        let mut messages = self.talk.messages();
+        messages.push(Message::User {
+            text: String::new(),
+            context: String::new(),
+            discovered,
+        });
+        self.renderer.render(&self.sections(), &messages)
     }
 
     /// Loads what the model asked for.

@@ -43,7 +43,8 @@ impl Daemon {
         self.stop_learning();
         let (room, words) = (Arc::clone(&self.room), text.clone());
         let forget = Arc::clone(&self.forget);
-        tracing::debug!(text, "this may be all");
+        // Never the words: a log may be shown to somebody.
+        tracing::debug!("this may be all");
         let reading = tokio::spawn(async move {
             let mut room = room.lock().await;
             forgotten(&mut room, &forget);
