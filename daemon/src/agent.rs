@@ -4,6 +4,7 @@
 //! so every dialogue can be tested in microseconds and replayed from a list of inputs.
 
 mod ahead;
+mod alone;
 mod calls;
 pub mod amend;
 pub mod conversation;
@@ -108,6 +109,8 @@ struct Turn {
     seen: HashSet<String>,
     /// The tools of which one must be called next, with their scores; none when the model is free.
     must_call: Vec<(String, f32)>,
+    /// What is shown of the tools that were found, where the model is asked about the request alone.
+    alone: Option<Vec<prompts::Card>>,
     /// The times that the person named.
     times: Vec<String>,
     /// Whether all texts are to be copied from what was said, because one was made up.
@@ -275,12 +278,18 @@ impl Agent {
         (!done.is_empty()).then(|| done.join(" "))
     }
 
-    /// Drops the oldest finished turn and renders the prompt again; `None` when only the open turn is left.
-    /// Schemas that were discovered there move to the next turn: trimming never takes a section away.
+    /// Drops the oldest finished turn and renders the prompt again; `None` when only the open turn is left in it.
     pub fn trim(&mut self) -> Option<Ask> {
+        let shorter = self.alone().is_none() && self.shorten();
+        shorter.then(|| self.ask())
+    }
+
+    /// Drops the oldest finished turn, if there is one. Schemas that were discovered there move to the next turn: trimming never takes a
+    /// section away.
+    pub fn shorten(&mut self) -> bool {
         let dropped = self.talk.drop_oldest();
         self.forget_unshown();
-        dropped.then(|| self.ask())
+        dropped
     }
 
     /// The static prefix as it is now: what is prepared before anybody speaks.
@@ -415,7 +424,8 @@ impl Agent {
             self.open(text.clone(), context, discovered);
             return self.ask_back(text, best, guest);
         }
-        discovered.extend(self.pre_discover(fit, earlier.is_none().then_some(text.as_str())));
+        let found = self.near(fit);
+        discovered.extend(self.load(found.clone(), earlier.is_none().then_some(text.as_str())));
         self.found.ahead = self.toolbox.loaded_tokens().saturating_sub(before);
         let crowded = self.make_room();
         discovered.retain(|card| !crowded.iter().any(|gone| gone.name == card.name));
@@ -427,8 +437,15 @@ impl Agent {
             Some(best) if sure && callable(best) => scores.into_iter().filter(callable).collect(),
             _ => Vec::new(),
         };
+        let alone = match earlier {
+            None => self.stands_alone(&must_call, &found, &text),
+            Some(_) => None,
+        };
         self.open(text, context, discovered);
         self.turn.must_call = must_call;
+        if let Some(shown) = alone {
+            self.turn.show_alone(shown, &self.toolbox);
+        }
         Step::Generate(self.ask())
     }
 

@@ -18,7 +18,7 @@ use models::{
     },
     stt::{self, Stt, Transcribe, Transcript},
 };
-use prompts::{PromptError, Renderer, Template, words};
+use prompts::{PromptError, Rendered, Renderer, Template, words};
 use tools::{
     Ctx, Dirs, Entry, Journal,
     discover::Index,
@@ -363,6 +363,8 @@ impl Room {
         let request = Generate {
             again: again(ask.static_len, &ask.found),
             prompt: pieces(ask.prompt),
+            beside: ask.alone,
+            idle: false,
             openings: ask.openings.into_iter().map(opening).collect(),
             grammar: ask.grammar,
             stop: Vec::new(),
@@ -379,40 +381,60 @@ impl Room {
     }
 
     /// Drops the oldest turns when the prompt passes the budget, down to three quarters of it: whatever is dropped
-    /// makes the engine evaluate all that follows again, so it is done seldom and then thoroughly. Counting costs a
-    /// round trip, so it is done only when the bytes make it possible that the budget is passed: a token has at
-    /// least one byte. `None` when even the open turn alone does not fit.
+    /// makes the engine evaluate all that follows again, so it is done seldom and then thoroughly. `None` when even the open turn alone
+    /// does not fit.
     ///
     /// # Errors
     /// What keeps the engine from counting.
     pub async fn fit(&mut self, mut ask: Ask) -> Result<Option<Ask>, EngineError> {
-        let context = self.info.as_ref().map_or(u32::MAX, |i| i.context);
-        let room = context.saturating_sub(self.parts.limits.max_tokens);
-        let budget = self.parts.limits.budget.min(room);
-        if tokens_at_most(&ask) <= budget || self.tokens(&ask).await? <= budget {
+        let budget = self.budget();
+        if self.has_at_most(budget, &ask.prompt).await? {
             return Ok(Some(ask));
         }
-        let goal = budget / 4 * 3;
         loop {
             match self.agent().trim() {
                 Some(shorter) => ask = shorter,
                 // Only the open turn is left: it may pass the goal, but not the budget.
-                None => {
-                    return Ok(if self.tokens(&ask).await? <= budget {
-                        Some(ask)
-                    } else {
-                        None
-                    });
-                }
+                None => return Ok(self.has_at_most(budget, &ask.prompt).await?.then_some(ask)),
             }
-            if self.tokens(&ask).await? <= goal {
+            if self.has_at_most(budget / 4 * 3, &ask.prompt).await? {
                 return Ok(Some(ask));
             }
         }
     }
 
-    async fn tokens(&self, ask: &Ask) -> Result<u32, EngineError> {
-        Ok(self.llm.count(&pieces(ask.prompt.clone())).await?.iter().sum())
+    /// What the next request goes on from, within the budget: where each request was asked about alone, nothing has looked at that.
+    async fn next(&mut self) -> Result<Rendered, EngineError> {
+        let budget = self.budget();
+        let mut next = self.agent().next();
+        if self.has_at_most(budget, &next.pieces).await? {
+            return Ok(next);
+        }
+        while self.agent().shorten() {
+            next = self.agent().next();
+            if self.has_at_most(budget / 4 * 3, &next.pieces).await? {
+                break;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Tokens that a prompt may have.
+    fn budget(&self) -> u32 {
+        let context = self.info.as_ref().map_or(u32::MAX, |i| i.context);
+        let room = context.saturating_sub(self.parts.limits.max_tokens);
+        self.parts.limits.budget.min(room)
+    }
+
+    /// Whether a prompt has no more tokens than that. Counting costs a round trip, so it is done only when the bytes leave it open: a
+    /// token has at least one.
+    async fn has_at_most(&self, tokens: u32, prompt: &[prompts::Piece]) -> Result<bool, EngineError> {
+        let bytes: usize = prompt.iter().map(|piece| piece.text.len()).sum();
+        if u32::try_from(bytes).is_ok_and(|bytes| bytes <= tokens) {
+            return Ok(true);
+        }
+        let counted = self.llm.count(&pieces(prompt.to_vec())).await?;
+        Ok(counted.iter().sum::<u32>() <= tokens)
     }
 
     /// Evaluates while nobody waits what the next request goes on from, so that its turn evaluates only what is new. Not when
@@ -427,10 +449,11 @@ impl Room {
             return Ok(false);
         }
         self.ready().await?;
-        let talk = self.agent().next();
+        let talk = self.next().await?;
         let request = Generate {
             again: again(talk.static_len, &talk.found),
             prompt: pieces(talk.pieces),
+            idle: true,
             max_tokens: 0,
             ..Generate::default()
         };
@@ -471,6 +494,7 @@ impl Room {
         let read = Generate {
             again: again(ask.static_len, &ask.found),
             prompt: pieces(ask.prompt),
+            beside: ask.alone,
             openings: ask.openings.into_iter().map(opening).collect(),
             max_tokens: 0,
             ..Generate::default()
@@ -681,11 +705,6 @@ async fn recognise(
     let time = stt.patience(voiced.len()).min(limits.transcribe);
     bounded(limits.transcribe, stt.load()).await?;
     bounded(time, stt.transcribe(request, &mut |_| {})).await
-}
-
-fn tokens_at_most(ask: &Ask) -> u32 {
-    let bytes: usize = ask.prompt.iter().map(|p| p.text.len()).sum();
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Where the static prefix ends, and the tools that other conversations go on with as well; nothing where there are none.

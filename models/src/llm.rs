@@ -24,6 +24,11 @@ pub struct Generate {
     /// Numbers of leading pieces after which the state of the model is worth keeping on disk, for other prompts that begin alike,
     /// rising. The first is the static prefix, which is kept already. Nothing that anybody said may stand before the last.
     pub again: Vec<u32>,
+    /// Whether the prompt stands beside the conversation: what the engine holds of that is put aside meanwhile, and is there again for
+    /// the next prompt that goes on from it.
+    pub beside: bool,
+    /// Whether nobody waits for it. Then it is evaluated in small steps: who asks meanwhile waits for one of them.
+    pub idle: bool,
     /// Ways in which the answer may begin; none begins another. The one that is likeliest, by the model and its own
     /// prior, stands at the start of the answer, and its grammar holds for the rest. Empty leaves the model free.
     pub openings: Vec<Opening>,

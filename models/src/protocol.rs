@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Raised with every change of a type that crosses the socket.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Longest frame body, bytes. A request with 17 minutes of audio just fits.
 pub const MAX_FRAME: usize = 64 << 20;

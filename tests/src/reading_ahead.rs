@@ -5,12 +5,12 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use daemon::{agent::Settings, room::Room};
 use models::{
     llm::Generate,
-    scripted::{Reply, ScriptedLlm},
+    scripted::{Reply, ScriptedLlm, ScriptedStt},
 };
 use tokio::sync::Semaphore;
 
 use crate::{
-    daemon_loop::{Running, ask},
+    daemon_loop::{Running, ask, call},
     home::Home,
     loading::say,
 };
@@ -98,6 +98,55 @@ async fn a_request_goes_on_from_what_was_read_when_nobody_waited() {
     let second = llm.prompts().pop().unwrap();
     assert!(later.contains(WORDS) && second.starts_with(&later), "{later}");
     assert!(second[later.len()..].starts_with("alarms.set("), "{second}");
+}
+
+/// Requests that stand for themselves are asked about alone, and nobody counts what they add up to but who reads it in the pauses.
+#[tokio::test]
+async fn a_conversation_that_no_request_shows_stays_within_the_budget() {
+    let home = Home::seeded(NOW);
+    let sets = |_: &str| Reply::from(call(TOOL, r#"{"duration": "nine minutes"}"#));
+    let llm = ScriptedLlm::answering(sets).keeping_states(&Arc::new(Semaphore::new(1000)));
+    let llm = Arc::new(llm);
+    let settings = Settings {
+        reflex: false,
+        ..Settings::default()
+    };
+    let nobody = || Arc::new(ScriptedStt::replies::<&str>([]));
+    let words = |text: &str| text.split_whitespace().count();
+    let mut parts = home.parts(settings);
+    let mut new = Room::new(llm.clone(), nobody(), parts.clone());
+    let new: Vec<String> = new
+        .agent()
+        .next()
+        .pieces
+        .into_iter()
+        .map(|piece| piece.text)
+        .collect();
+    let budget = words(&new.concat()) + 400;
+    parts.limits.budget = budget as u32;
+    let mut room = Room::new(llm.clone(), nobody(), parts);
+    let noodles = "set a timer for the noodles to nine minutes";
+    let mut longest = 0;
+    for turn in 0..30 {
+        say(&mut room, noodles).await;
+        let asked = llm.requests().pop().unwrap();
+        assert_eq!((asked.beside, asked.idle), (turn > 0, false));
+        assert_eq!(text(&asked).matches(noodles).count(), 1, "{turn}");
+        room.warm().await.unwrap();
+        room.warm().await.unwrap();
+        let read = llm.read().pop().unwrap();
+        assert_eq!((read.beside, read.idle), (false, true));
+        assert!(
+            words(&text(&read)) <= budget,
+            "{} of {budget} after {turn}",
+            words(&text(&read))
+        );
+        longest = longest.max(text(&read).matches(noodles).count());
+    }
+    assert!(longest > 3, "what fits is kept: {longest}");
+    say(&mut room, "and what about that").await;
+    let later = llm.requests().pop().unwrap();
+    assert!(!later.beside && text(&later).matches(noodles).count() > 1);
 }
 
 #[tokio::test]

@@ -139,6 +139,21 @@ impl Conversation {
         true
     }
 
+    /// Whether there is anything before the open turn.
+    pub fn has_past(&self) -> bool {
+        self.turns.len() > usize::from(self.open)
+    }
+
+    /// The messages of the open turn by themselves; the first shows these schemas instead of those that are new in the conversation.
+    pub fn alone(&self, shown: &[Card]) -> Vec<Message> {
+        let open = self.turns.last().filter(|_| self.open);
+        let mut messages = open.map_or_else(Vec::new, |turn| turn.messages.clone());
+        if let Some(Message::User { discovered, .. }) = messages.first_mut() {
+            *discovered = shown.to_vec();
+        }
+        messages
+    }
+
     /// All messages in order.
     pub fn messages(&self) -> Vec<Message> {
         self.turns

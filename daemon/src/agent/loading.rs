@@ -45,9 +45,9 @@ impl Agent {
         crowded
     }
 
-    /// Loads what the person's own words fit, so that most deferred requests need no discovery round trip. A tool that
-    /// fits much worse than the best one only costs tokens.
-    pub(super) fn pre_discover(&mut self, fit: Vec<Match>, said: Option<&str>) -> Vec<prompts::Card> {
+    /// What the person's own words fit and is loaded ahead, best first, so that most deferred requests need no discovery round trip. A
+    /// tool that fits much worse than the best one only costs tokens.
+    pub(super) fn near(&self, fit: Vec<Match>) -> Vec<String> {
         if !self.settings.loading.lazy || !self.settings.pre_discover {
             return Vec::new();
         }
@@ -66,7 +66,7 @@ impl Agent {
             .filter(|hit| hit.score >= enough)
             // What a match rests on are words that somebody said.
             .inspect(|hit| tracing::debug!(tool = hit.name, score = hit.score, why = hit.why, "found ahead"));
-        self.load(near.map(|hit| hit.name).collect(), said)
+        near.map(|hit| hit.name).collect()
     }
 
     /// Loads schemas, best first, each with the calls that are most like what was said, if that stands for itself: where it goes
@@ -74,18 +74,19 @@ impl Agent {
     /// placement `System` they stand in section 3, so the message that found them carries none.
     pub(super) fn load(&mut self, names: Vec<String>, said: Option<&str>) -> Vec<prompts::Card> {
         let mut cards = self.toolbox.load(&names);
-        for card in &mut cards {
-            let all = std::mem::take(&mut card.calls);
-            let most = match names.first() == Some(&card.name) {
-                true => calls::OF_BEST,
-                false => calls::OF_OTHERS,
-            };
-            card.calls = said.map_or_else(Vec::new, |said| calls::nearest(all, said, most));
-        }
+        choose_calls(&mut cards, names.first(), said);
         match self.settings.placement {
             Placement::Tail => cards,
             Placement::System => Vec::new(),
         }
+    }
+
+    /// What the model is shown of tools that are loaded, where their messages are left out: the same as if they had been found now.
+    pub(super) fn shown_again(&self, names: &[String], said: &str) -> Vec<prompts::Card> {
+        let cards = names.iter().filter(|name| self.toolbox.is_loaded(name));
+        let mut cards: Vec<_> = cards.filter_map(|name| self.toolbox.found_card(name)).collect();
+        choose_calls(&mut cards, names.first(), Some(said));
+        cards
     }
 
     /// What a new conversation begins with that finds this tool first, up to the end of the tool. Nothing where such conversations have
@@ -146,5 +147,17 @@ impl Agent {
                 self.kept.extend(gone);
             }
         }
+    }
+}
+
+/// Leaves of the calls to go by those that are most like what was said; more of the tool that fits best.
+fn choose_calls(cards: &mut [prompts::Card], best: Option<&String>, said: Option<&str>) {
+    for card in cards {
+        let all = std::mem::take(&mut card.calls);
+        let most = match best == Some(&card.name) {
+            true => calls::OF_BEST,
+            false => calls::OF_OTHERS,
+        };
+        card.calls = said.map_or_else(Vec::new, |said| calls::nearest(all, said, most));
     }
 }

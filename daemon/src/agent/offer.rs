@@ -18,12 +18,18 @@ const OFFERED_SHARE: f32 = 0.05;
 impl Agent {
     /// The next question to the model.
     pub(super) fn ask(&self) -> Ask {
-        let rendered = self.renderer.render(&self.sections(), &self.talk.messages());
+        let alone = self.alone();
+        let messages = match alone {
+            Some(shown) => self.talk.alone(shown),
+            None => self.talk.messages(),
+        };
+        let rendered = self.renderer.render(&self.sections(), &messages);
         if self.renderer.dialect().takes_messages() {
             return Ask {
                 prompt: rendered.pieces,
                 static_len: rendered.static_len,
                 found: rendered.found,
+                alone: false,
                 openings: Vec::new(),
                 grammar: None,
                 chat: Some(self.chat()),
@@ -52,6 +58,7 @@ impl Agent {
             prompt: rendered.pieces,
             static_len: rendered.static_len,
             found: rendered.found,
+            alone: alone.is_some(),
             openings,
             grammar,
             chat: None,

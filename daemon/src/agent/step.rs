@@ -50,6 +50,8 @@ pub struct Ask {
     pub static_len: usize,
     /// The texts of tools that were found.
     pub found: prompts::Found,
+    /// Whether the prompt leaves out the conversation before this request.
+    pub alone: bool,
     /// Calls of which one must be made, each with what the index says for it. Empty leaves the choice to the model.
     pub openings: Vec<Opening>,
     /// GBNF of the whole answer where there are no openings.

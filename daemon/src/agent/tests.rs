@@ -11,6 +11,7 @@ use tools::{Ctx, Effect, Entry, LoadPolicy, Output, Tool, ToolError, discover::I
 use super::{toolbox::Loading, *};
 
 mod ahead;
+mod alone;
 mod calls;
 mod follow;
 mod loading;

@@ -492,6 +492,12 @@ impl Toolbox {
         }
     }
 
+    /// What a prompt shows of a deferred tool, with all its calls to go by.
+    pub fn found_card(&self, name: &str) -> Option<Card> {
+        let known = self.tools.get(name).filter(|known| !known.core)?;
+        Some(known.card())
+    }
+
     /// Section 3.
     pub fn loaded_cards(&self) -> Vec<Card> {
         let loaded = self.loaded.iter();

@@ -44,6 +44,8 @@ impl Room {
             let request = Generate {
                 again: again(beginning.static_len, &beginning.found),
                 prompt: pieces(beginning.pieces),
+                beside: true,
+                idle: true,
                 ..Generate::default()
             };
             bounded(

@@ -218,6 +218,105 @@ async fn real_tools_are_read_once_and_change_nothing() {
     assert_eq!(kept(), 2);
 }
 
+#[tokio::test]
+async fn real_a_conversation_is_put_aside_and_found_again() {
+    let Some(mut config) = llm(SMALL) else { return };
+    config.limits = patient();
+    let engine = LlmEngine::new(config.clone());
+    let prefix = markup(&format!(
+        "<|im_start|>system\n{}<|im_end|>\n<|im_start|>user\n",
+        "You are a careful clerk. ".repeat(20)
+    ));
+    let answer = || markup("<|im_end|>\n<|im_start|>assistant\n");
+    let talk = [prefix.clone(), plain("My cat is called Figaro."), answer()];
+    let asks = |prompt: &[Piece]| ask(prompt.to_vec(), 12);
+    let beside = |said: &str| Generate {
+        beside: true,
+        ..asks(&[prefix.clone(), plain(said), answer()])
+    };
+    let begun = engine.generate(asks(&talk), &mut |_| {}).await.unwrap();
+    let said = [
+        &talk[..],
+        &[
+            plain(&begun.text),
+            markup("<|im_end|>\n<|im_start|>user\n"),
+            plain("What is my cat called?"),
+            answer(),
+        ],
+    ]
+    .concat();
+    let go_on = async |engine: &LlmEngine| engine.generate(asks(&said), &mut |_| {}).await.unwrap();
+    // What the answer is without anything in between.
+    let plainly = LlmEngine::new(config);
+    plainly.generate(asks(&talk), &mut |_| {}).await.unwrap();
+    let expected = go_on(&plainly).await;
+    assert!(expected.usage.cached >= begun.usage.prompt, "{expected:?}");
+    let alone = plainly
+        .generate(beside("Name three colours."), &mut |_| {})
+        .await
+        .unwrap();
+    drop(plainly);
+
+    // Two in a row: only the first finds a conversation to put aside.
+    for said in ["Name three colours.", "Name a song.", "Name three colours."] {
+        let one = engine.generate(beside(said), &mut |_| {}).await.unwrap();
+        if said == "Name three colours." {
+            assert_eq!(one.text, alone.text);
+        }
+        assert!(one.usage.cached < begun.usage.prompt, "{one:?}");
+    }
+    let found = go_on(&engine).await;
+    assert_eq!(
+        (&found.text, found.usage.cached),
+        (&expected.text, expected.usage.cached)
+    );
+    // A new conversation has nothing in common with what is aside.
+    engine
+        .generate(beside("Name a song."), &mut |_| {})
+        .await
+        .unwrap();
+    let new = engine
+        .generate(asks(&question("Hello.")), &mut |_| {})
+        .await
+        .unwrap();
+    let again = engine
+        .generate(asks(&question("Hello.")), &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!((again.usage.cached, again.text), (new.usage.prompt - 1, new.text));
+    assert!(go_on(&engine).await.usage.cached < begun.usage.prompt);
+}
+
+#[tokio::test]
+async fn real_a_conversation_that_leaves_no_room_aside_is_evaluated_again() {
+    let Some(config) = growing() else { return };
+    let engine = LlmEngine::new(config);
+    let long = vec![story(360), plain(" And then")];
+    let begun = engine.generate(ask(long.clone(), 8), &mut |_| {}).await.unwrap();
+    assert!(begun.usage.prompt > 3000, "{begun:?}");
+    let beside = |sentences, answer| Generate {
+        beside: true,
+        ..ask(
+            vec![plain("Nobody was there. "), story(sentences), plain(" Then")],
+            answer,
+        )
+    };
+    // It needs cells besides those of the conversation, so the cache grows and the conversation moves along.
+    engine.generate(beside(100, 8), &mut |_| {}).await.unwrap();
+    assert_eq!(engine.report().await.unwrap().room, 8192);
+    let same = engine.generate(ask(long.clone(), 8), &mut |_| {}).await.unwrap();
+    assert_eq!(
+        (&same.text, same.usage.cached),
+        (&begun.text, begun.usage.prompt - 1)
+    );
+    // Both together do not fit the window.
+    let much = engine.generate(beside(600, 8), &mut |_| {}).await.unwrap();
+    assert!(much.usage.prompt > 5000, "{much:?}");
+    let anew = engine.generate(ask(long, 8), &mut |_| {}).await.unwrap();
+    assert_eq!(anew.text, begun.text);
+    assert!(anew.usage.cached < 10, "{anew:?}");
+}
+
 /// An engine of 8,192 tokens, whose cache starts with 4,096.
 fn growing() -> Option<LlmConfig> {
     let mut config = llm(TINY)?;

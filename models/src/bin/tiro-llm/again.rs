@@ -19,10 +19,10 @@ use models::{
     snapshot::{Keys, Parameters, Snapshots},
 };
 
-use crate::session::Session;
+use crate::{aside::common, session::Session};
 
-/// The sequence of the conversation.
-const MAIN: i32 = 0;
+/// The sequence of what is asked.
+pub(crate) const MAIN: i32 = 0;
 /// The sequence that carries a part of it to disk and back; empty but for that.
 const SPARE: i32 = 1;
 
@@ -72,7 +72,7 @@ impl Session<'_> {
             return;
         };
         again.missing.clear();
-        let mut held = self.held.iter().zip(prompt).take_while(|(a, b)| a == b).count();
+        let mut held = common(&self.held, prompt);
         for part in ends.windows(2) {
             let [from, to] = *part else { continue };
             let tokens = prompt.get(..to).unwrap_or_default();
@@ -105,18 +105,11 @@ impl Session<'_> {
     fn take_up(&mut self, file: &Path, tokens: &[LlamaToken], from: usize) -> bool {
         let part = &tokens[from..];
         let loaded = self.context.state_seq_load_file(file, SPARE, part.len());
-        let edges = |this: &Self, sequence| {
-            let context = &this.context;
-            (
-                usize::try_from(context.kv_cache_seq_pos_min(sequence)),
-                usize::try_from(context.kv_cache_seq_pos_max(sequence)),
-            )
-        };
-        let good = matches!(&loaded, Ok((stored, _)) if stored == part)
-            && edges(self, SPARE) == (Ok(from), Ok(tokens.len() - 1));
+        let good =
+            matches!(&loaded, Ok((stored, _)) if stored == part) && self.spans(SPARE, from, tokens.len());
         let copied = good && self.copy(SPARE, MAIN, from, tokens.len());
-        self.empty_spare();
-        if copied && edges(self, MAIN) == (Ok(0), Ok(tokens.len() - 1)) {
+        self.empty(SPARE);
+        if copied && self.spans(MAIN, 0, tokens.len()) {
             self.held.extend_from_slice(part);
             return true;
         }
@@ -151,7 +144,7 @@ impl Session<'_> {
         let saved = self
             .context
             .state_seq_save_file(&temporary, SPARE, &part.tokens[part.from..]);
-        self.empty_spare();
+        self.empty(SPARE);
         match saved {
             Ok(bytes) => files
                 .keep(&part.key, &temporary, bytes as u64)
@@ -164,7 +157,7 @@ impl Session<'_> {
     }
 
     /// Lets one sequence have these cells of another as well.
-    fn copy(&mut self, from: i32, to: i32, begin: usize, end: usize) -> bool {
+    pub(crate) fn copy(&mut self, from: i32, to: i32, begin: usize, end: usize) -> bool {
         let edges = (u32::try_from(begin), u32::try_from(end));
         let (Ok(begin), Ok(end)) = edges else { return false };
         self.context
@@ -172,11 +165,21 @@ impl Session<'_> {
             .is_ok()
     }
 
-    fn empty_spare(&mut self) {
-        let spare = u32::try_from(SPARE).ok();
-        let emptied = self.context.clear_kv_cache_seq(spare, None, None);
+    /// Whether a sequence begins and ends with these cells.
+    pub(crate) fn spans(&self, sequence: i32, begin: usize, end: usize) -> bool {
+        let edges = (
+            usize::try_from(self.context.kv_cache_seq_pos_min(sequence)),
+            usize::try_from(self.context.kv_cache_seq_pos_max(sequence)),
+        );
+        edges == (Ok(begin), Ok(end - 1))
+    }
+
+    pub(crate) fn empty(&mut self, sequence: i32) {
+        let emptied = self
+            .context
+            .clear_kv_cache_seq(u32::try_from(sequence).ok(), None, None);
         if emptied != Ok(true) {
-            tracing::warn!(?emptied, "the second sequence is not empty");
+            tracing::warn!(sequence, ?emptied, "a sequence is not empty");
         }
     }
 }

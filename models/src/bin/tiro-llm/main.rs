@@ -14,6 +14,7 @@ mod weights;
 mod window;
 mod session;
 mod again;
+mod aside;
 mod tokens;
 mod choose;
 

@@ -1,6 +1,6 @@
 //! One model, one sequence: the KV cache and the list of tokens that stand in it.
 //!
-//! Invariant: `held` is exactly what the cache holds, after every way out of every function.
+//! Invariant: `held` is exactly what the cache holds, after every way out of every function, and `aside` what it holds besides.
 
 use std::{path::Path, time::Instant};
 
@@ -20,6 +20,7 @@ use models::{
 use crate::{
     Place,
     again::Again,
+    aside,
     choose::{self, Chooser},
     tokens::Tokens,
     weights::Weights,
@@ -30,9 +31,8 @@ use crate::{
 /// A cancelled prefill goes on for one chunk at most, two and a half seconds of a 1.5B model on two cores; the binding
 /// has no way into llama.cpp's abort callback.
 const CHUNK: usize = 256;
-/// The same where a prompt ends with what is worth keeping: nobody has asked yet, and whoever does meanwhile should wait for half a
-/// second at most.
-const CHUNK_AHEAD: usize = 48;
+/// The same where nobody waits: whoever asks meanwhile should wait for half a second at most.
+const CHUNK_IDLE: usize = 48;
 
 /// The version of the binding in Cargo.toml, part of every snapshot's key.
 const BINDING: &str = "llama-cpp-2 0.1.160";
@@ -46,6 +46,10 @@ pub(crate) struct Session<'m> {
     tokens: Tokens<'m>,
     batch: LlamaBatch<'static>,
     pub(crate) held: Vec<LlamaToken>,
+    /// The conversation, while something is asked that does not go on from it.
+    pub(crate) aside: Vec<LlamaToken>,
+    /// Whether the cache can be cut back and divided: not those of recurrent and hybrid models.
+    pub(crate) whole: bool,
     /// What many prompts go on with behind the prefix; `None` where there is no folder, or the cache cannot be taken apart.
     pub(crate) again: Option<Again>,
     /// Tokens evaluated between two looks at `Cancel`.
@@ -113,6 +117,8 @@ impl<'m> Session<'m> {
             tokens,
             batch: LlamaBatch::new(CHUNK, 1),
             held: Vec::new(),
+            aside: Vec::new(),
+            whole,
             chunk: CHUNK,
             prefix: None,
         })
@@ -143,7 +149,7 @@ impl<'m> Session<'m> {
         cancelled: Cancelled<'_>,
     ) -> Result<LlmAnswer, EngineError> {
         let prefix = self.tokens.prompt(prefix);
-        self.make_room(prefix.len(), 0)?;
+        self.make_room(&prefix, 0, 0)?;
         self.chunk = CHUNK;
         let cached = if self.held.starts_with(&prefix) {
             prefix.len()
@@ -170,11 +176,12 @@ impl<'m> Session<'m> {
             return Err(EngineError::Refused("The prompt is empty.".into()));
         }
         let start = Instant::now();
-        let only_read = request.max_tokens == 0 && ends.last() == Some(&prompt.len());
-        self.chunk = if only_read { CHUNK_AHEAD } else { CHUNK };
+        self.chunk = if request.idle { CHUNK_IDLE } else { CHUNK };
+        self.turn_to(&prompt, request.beside);
         let begun = self.begin(&prompt, &ends, request, cancelled)?;
         let mut chooser = Chooser::new(&self.weights.model, begun.grammar, request)?;
         let mut jump = begun.jump;
+        let room = self.room(&prompt);
         let mut usage = Usage {
             prompt: number(prompt.len()),
             cached: number(begun.cached),
@@ -230,9 +237,7 @@ impl<'m> Session<'m> {
             if stream.stopped() {
                 continue;
             }
-            if usage.generated >= request.max_tokens
-                || self.held.len() + written.len() > self.context.n_ctx() as usize
-            {
+            if usage.generated >= request.max_tokens || self.held.len() + written.len() > room {
                 break End::Length;
             }
             self.decode(&written, true)?;
@@ -278,7 +283,7 @@ impl<'m> Session<'m> {
         let paths: Vec<Vec<LlamaToken>> = request.openings.iter().map(begin_with).collect();
         let priors: Vec<f32> = request.openings.iter().map(|opening| opening.prior).collect();
         let longest = paths.iter().map(Vec::len).max().unwrap_or_default();
-        self.make_room(prompt.len() + longest, request.max_tokens)?;
+        self.make_room(prompt, longest, request.max_tokens)?;
         self.recall(prompt, ends);
         let mut cached = None;
         let mut go_to = |this: &mut Self, path: &[LlamaToken]| {
@@ -307,7 +312,7 @@ impl<'m> Session<'m> {
             .map(|jump| forced(&self.tokens, jump))
             .unwrap_or_default();
         let path = opening.map_or(&[][..], |(_, path)| path);
-        if prompt.len() + path.len() + forced.len() >= self.context.n_ctx() as usize {
+        if prompt.len() + path.len() + forced.len() >= self.room(prompt) {
             // No room for a beginning that nobody has to choose is none for an answer.
             (jump, forced) = (None, Vec::new());
         }
@@ -336,7 +341,7 @@ impl<'m> Session<'m> {
     /// Reads a state. `None` when the file does not hold exactly this prefix; then nothing is held.
     pub(crate) fn restore(&mut self, path: &Path, prefix: &[Piece]) -> Result<Option<u32>, EngineError> {
         let prefix = self.tokens.prompt(prefix);
-        self.make_room(prefix.len(), 0)?;
+        self.make_room(&prefix, 0, 0)?;
         let tokens = number(prefix.len());
         if self.held.starts_with(&prefix) {
             return Ok(Some(tokens));
@@ -363,7 +368,7 @@ impl<'m> Session<'m> {
         keep: usize,
         cancelled: Cancelled<'_>,
     ) -> Result<usize, EngineError> {
-        let common = self.held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
+        let common = aside::common(&self.held, tokens);
         let cached = self.cut_back(common.min(keep));
         for chunk in tokens[cached..].chunks(self.chunk) {
             if cancelled() {
@@ -444,24 +449,40 @@ impl<'m> Session<'m> {
     pub(crate) fn clear(&mut self) {
         if self.context.clear_kv_cache_seq(Some(0), None, None) != Ok(true) {
             self.context.clear_kv_cache();
+            self.aside.clear();
         }
         self.held.clear();
     }
 
-    /// Makes the cache large enough for a prompt and the answer to it; the answer may end early at the window.
-    fn make_room(&mut self, prompt: usize, answer: u32) -> Result<(), EngineError> {
+    /// How many tokens the cache can hold of this prompt and what comes behind it.
+    fn room(&self, prompt: &[LlamaToken]) -> usize {
+        (self.context.n_ctx() as usize).saturating_sub(self.beside(prompt))
+    }
+
+    /// Makes the cache large enough for a prompt, so many tokens behind it and the answer; the answer may end early at the window. The
+    /// conversation that is aside stays where there is room for it as well.
+    fn make_room(&mut self, prompt: &[LlamaToken], behind: usize, answer: u32) -> Result<(), EngineError> {
         let window = self.weights.context as usize;
-        if prompt >= window {
+        let asked = prompt.len() + behind;
+        if asked >= window {
             return Err(EngineError::Refused(format!(
-                "The prompt has {prompt} tokens and the window holds {window}."
+                "The prompt has {asked} tokens and the window holds {window}."
             )));
         }
-        let tokens = prompt.saturating_add(answer as usize).min(window);
+        let tokens = asked.saturating_add(answer as usize).min(window);
+        let beside = self.beside(prompt);
+        if tokens + beside > window {
+            self.drop_aside();
+        }
+        let tokens = (tokens + beside).min(window);
         if tokens > self.context.n_ctx() as usize {
             let (context, taken_over) = self.window.wider(&self.context, self.held.len(), tokens)?;
             self.context = context;
+            let aside = std::mem::take(&mut self.aside);
             if !taken_over {
                 self.held.clear();
+            } else if aside == self.held {
+                self.put_aside(prompt);
             }
         }
         Ok(())

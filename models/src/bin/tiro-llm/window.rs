@@ -51,8 +51,9 @@ impl<'m> Window<'m> {
             .with_n_threads_batch(threads)
             .with_type_k(kv)
             .with_type_v(kv)
-            // The second sequence carries a part of the first to disk and back. Both share all of the cells.
-            .with_n_seq_max(2)
+            // One for what is asked, one that carries a part of it to disk and back, one for the conversation that is put aside. They
+            // share all of the cells.
+            .with_n_seq_max(3)
             .with_kv_unified(true)
             .with_no_perf(true);
         Window {
