@@ -649,7 +649,7 @@ impl Agent {
         };
         self.note(call.clone(), content, untrusted, cards);
         self.turn.told = None;
-        self.turn.must_call.clear();
+        self.turn.frees();
         self.turn.stumbled = false;
         if call.name == toolbox::DISCOVER {
             return Step::Generate(self.ask());
@@ -691,7 +691,7 @@ impl Agent {
     }
 
     fn try_again(&mut self, call: Call, note: String, untrusted: bool) -> Step {
-        self.turn.must_call.clear();
+        self.turn.frees();
         if !self.may_go_on() {
             return self.give_up();
         }

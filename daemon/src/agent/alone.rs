@@ -7,7 +7,7 @@
 
 use prompts::{Card, Placement};
 
-use super::{Agent, Turn, toolbox::Toolbox};
+use super::{Agent, Ask, Turn, conversation::points_back, toolbox::Toolbox};
 
 impl Agent {
     /// What the model is shown of found tools when it is asked about these words alone; `None` where that is the whole prompt anyway, or
@@ -22,14 +22,23 @@ impl Agent {
         let there = self.toolbox.is_core(best) || found.contains(best);
         // A server keeps the state of its own prompts, and section 3 shows what the whole conversation has found.
         let can = self.settings.placement == Placement::Tail && !self.renderer.dialect().takes_messages();
-        (there && can && self.talk.has_past()).then(|| self.shown_again(found, text))
+        // After the turn of somebody else such words go on from the turn before that.
+        let alone = self.talk.has_past() && !points_back(text);
+        (there && can && alone).then(|| self.shown_again(found, text))
     }
 
-    /// What is shown of found tools in this step, if the model is asked about the request alone. A model that is free again, after a
-    /// mistake or a search, may want any tool of the conversation.
+    /// What is shown of found tools in this step, if the model is asked about the request alone. The model may be another one than when
+    /// the turn was opened.
     pub(super) fn alone(&self) -> Option<&[Card]> {
         let alone = self.turn.alone.as_deref();
-        alone.filter(|_| !self.turn.must_call.is_empty())
+        alone.filter(|_| !self.renderer.dialect().takes_messages())
+    }
+
+    /// The question of the open turn with all of the conversation, because another request of the same sentence goes on from it: the
+    /// conversation is then evaluated up to there.
+    pub(super) fn with_conversation(&mut self) -> Ask {
+        self.turn.alone = None;
+        self.ask()
     }
 }
 
@@ -39,5 +48,11 @@ impl Turn {
         self.must_call
             .retain(|(name, _)| toolbox.is_core(name) || shown.iter().any(|card| card.name == *name));
         self.alone = Some(shown);
+    }
+
+    /// From now on the model is free, after a mistake or a search: it may want any tool of the conversation.
+    pub(super) fn frees(&mut self) {
+        self.must_call.clear();
+        self.alone = None;
     }
 }

@@ -16,7 +16,9 @@ use tools::{
     reflex::{POLITE, Reflexes},
 };
 
-use super::{Agent, Ending, Reply, Step, follow::domain, rules::Asked, toolbox::Toolbox};
+use super::{
+    Agent, Ending, Reply, Step, conversation::points_back, follow::domain, rules::Asked, toolbox::Toolbox,
+};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
@@ -74,7 +76,13 @@ impl Agent {
             )),
         };
         let first = requests.pop_front().unwrap_or(text);
-        let step = self.said(first, context.clone(), asked.clone());
+        let mut step = self.said(first, context.clone(), asked.clone());
+        if let Step::Generate(ask) = &step
+            && ask.alone
+            && requests.iter().any(|next| points_back(next))
+        {
+            step = Step::Generate(self.with_conversation());
+        }
         // The request may have used up something already.
         self.rest = Rest {
             waiting: requests,

@@ -82,6 +82,37 @@ fn after_a_mistake_the_model_sees_everything() {
 }
 
 #[test]
+fn what_is_repaired_after_a_mistake_is_repaired_with_everything() {
+    let mut agent = talk();
+    assert!(say(&mut agent, MAIL).alone);
+    let first = call(model(&mut agent, "mail.recent", "new mail"));
+    ask(did(&mut agent, first, Outcome::Misfit("No such mail.".into())));
+    // Free again, it takes a tool of an earlier turn and makes a text up.
+    let copies = agent.step(Input::Generated(
+        "<tool_call>\n{\"name\": \"timers.set\", \"arguments\": {\"query\": \"five bananas\"}}\n</tool_call>"
+            .into(),
+    ));
+    if let Step::Generate(again) = copies {
+        assert!(!again.alone && text(&again).contains(TIMER), "{}", text(&again));
+    }
+    assert_eq!(agent.alone(), None);
+}
+
+#[test]
+fn after_somebody_elses_turn_what_points_back_sees_everything() {
+    let mut agent = talk();
+    let guest = Asked {
+        guest: true,
+        ..Asked::default()
+    };
+    said(&mut agent, MAIL, guest);
+    let call = call(model(&mut agent, "mail.recent", "new mail"));
+    reply(did(&mut agent, call, output("It told something.")));
+    let later = say(&mut agent, "set a timer for ten minutes instead");
+    assert!(!later.alone && text(&later).contains(MAIL), "{}", text(&later));
+}
+
+#[test]
 fn where_the_conversation_cannot_be_left_out_it_is_there() {
     let mut system = ahead(Placement::System);
     turn(&mut system, TIMER, "timers.set");

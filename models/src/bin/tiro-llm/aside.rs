@@ -21,18 +21,21 @@ impl Session<'_> {
         }
     }
 
-    /// How many cells the conversation takes besides those that it shares with this prompt.
+    /// How many cells the conversation takes besides those that it still shares with what is held when that is cut back for this prompt.
     pub(crate) fn beside(&self, prompt: &[LlamaToken]) -> usize {
-        self.aside.len() - common(&self.aside, prompt)
+        let shared = self.shared.min(common(&self.held, prompt));
+        self.aside.len().saturating_sub(shared)
     }
 
     /// Forgets the conversation that is aside.
     pub(crate) fn drop_aside(&mut self) {
+        self.shared = 0;
         if !std::mem::take(&mut self.aside).is_empty() {
             self.empty(ASIDE);
         }
     }
 
+    /// Puts the conversation aside for a prompt that does not go on from it.
     pub(crate) fn put_aside(&mut self, prompt: &[LlamaToken]) {
         let length = self.held.len();
         // What the prompt goes on from is not lost, and a cache that cannot be cut back cannot be divided either.
@@ -41,6 +44,7 @@ impl Session<'_> {
         }
         if self.copy(MAIN, ASIDE, 0, length) && self.spans(ASIDE, 0, length) {
             self.aside.clone_from(&self.held);
+            self.shared = length;
         } else {
             tracing::warn!("the conversation cannot be put aside");
             self.empty(ASIDE);
@@ -49,15 +53,21 @@ impl Session<'_> {
 
     fn bring_back(&mut self, prompt: &[LlamaToken]) {
         // A new conversation may have begun meanwhile.
-        if common(&self.aside, prompt) > common(&self.held, prompt) {
-            let length = self.aside.len();
+        match common(&self.aside, prompt) > common(&self.held, prompt) {
+            true => self.hold_aside(),
+            false => self.drop_aside(),
+        }
+    }
+
+    /// Holds the conversation again instead of what was asked beside it.
+    pub(crate) fn hold_aside(&mut self) {
+        let length = self.aside.len();
+        self.clear();
+        if self.copy(ASIDE, MAIN, 0, length) && self.spans(MAIN, 0, length) {
+            self.held.clone_from(&self.aside);
+        } else {
+            tracing::warn!("the conversation cannot be brought back");
             self.clear();
-            if self.copy(ASIDE, MAIN, 0, length) && self.spans(MAIN, 0, length) {
-                self.held.clone_from(&self.aside);
-            } else {
-                tracing::warn!("the conversation cannot be brought back");
-                self.clear();
-            }
         }
         self.drop_aside();
     }

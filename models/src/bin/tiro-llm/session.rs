@@ -48,6 +48,8 @@ pub(crate) struct Session<'m> {
     pub(crate) held: Vec<LlamaToken>,
     /// The conversation, while something is asked that does not go on from it.
     pub(crate) aside: Vec<LlamaToken>,
+    /// So many cells at the beginning are the same for both.
+    pub(crate) shared: usize,
     /// Whether the cache can be cut back and divided: not those of recurrent and hybrid models.
     pub(crate) whole: bool,
     /// What many prompts go on with behind the prefix; `None` where there is no folder, or the cache cannot be taken apart.
@@ -118,6 +120,7 @@ impl<'m> Session<'m> {
             batch: LlamaBatch::new(CHUNK, 1),
             held: Vec::new(),
             aside: Vec::new(),
+            shared: 0,
             whole,
             chunk: CHUNK,
             prefix: None,
@@ -394,6 +397,7 @@ impl<'m> Session<'m> {
             && self.context.kv_cache_seq_pos_max(0) == i32::try_from(length).unwrap_or(0) - 1;
         if cut {
             self.held.truncate(length);
+            self.shared = self.shared.min(length);
             return length;
         }
         let wanted = self.held[..length].to_vec();
@@ -452,6 +456,7 @@ impl<'m> Session<'m> {
             self.aside.clear();
         }
         self.held.clear();
+        self.shared = 0;
     }
 
     /// How many tokens the cache can hold of this prompt and what comes behind it.
@@ -470,18 +475,21 @@ impl<'m> Session<'m> {
             )));
         }
         let tokens = asked.saturating_add(answer as usize).min(window);
-        let beside = self.beside(prompt);
-        if tokens + beside > window {
+        if tokens + self.beside(prompt) > window {
             self.drop_aside();
         }
-        let tokens = (tokens + beside).min(window);
+        let tokens = tokens + self.beside(prompt);
         if tokens > self.context.n_ctx() as usize {
+            // Only what is held moves along, and the conversation is more than what was asked beside it.
+            let beside = !self.aside.is_empty();
+            if beside {
+                self.hold_aside();
+            }
             let (context, taken_over) = self.window.wider(&self.context, self.held.len(), tokens)?;
             self.context = context;
-            let aside = std::mem::take(&mut self.aside);
             if !taken_over {
                 self.held.clear();
-            } else if aside == self.held {
+            } else if beside {
                 self.put_aside(prompt);
             }
         }
