@@ -128,8 +128,11 @@ async fn the_model_that_comes_later_finds_the_conversation_in_its_own_dialect() 
         1,
         "its prefix is prepared before it is asked"
     );
+    let alone = llm.prompts().pop().unwrap();
+    assert!(alone.contains(LONG) && !alone.contains(TIMER), "{alone}");
+    say(&mut room, "and what about that").await;
     let prompt = llm.prompts().pop().unwrap();
-    for part in [TIMER, "timers.set", "ten minutes", LONG] {
+    for part in [TIMER, "timers.set", "ten minutes", "and what about that"] {
         assert!(prompt.contains(part), "{part} in {prompt}");
     }
 }

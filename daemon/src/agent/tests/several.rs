@@ -52,6 +52,23 @@ fn one_that_cannot_be_done_does_not_hide_the_other() {
 }
 
 #[test]
+fn what_a_second_request_goes_on_from_is_asked_with_the_conversation() {
+    for (words, alone) in [(BOTH, true), ("read me the mail from Anna and archive it", false)] {
+        let mut agent = whole();
+        say(&mut agent, "what is the weather like today");
+        let weather = write(&mut agent, "weather.forecast", json!({"when": "today"}));
+        reply(did(&mut agent, weather, output("Sunny.")));
+        let first = say(&mut agent, words);
+        assert!(!text(&first).contains("archive it"), "one at a time: {words}");
+        assert_eq!(
+            (first.alone, text(&first).contains("Sunny.")),
+            (alone, !alone),
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn who_interrupts_is_done_with_all_of_it() {
     let mut agent = whole();
     let first = timer(&mut agent);
