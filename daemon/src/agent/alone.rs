@@ -2,8 +2,8 @@
 //!
 //! Where nothing in the words points back and no question of Tiro's is open, the model is asked about the request alone. What was said
 //! before would only distract a small model from it, and a tool that is found then stands where it stands in every new conversation,
-//! so its state comes from disk. Such a request is answered the same whatever was said before it. The turn is part of the conversation
-//! all the same, and what goes on from it sees all of it.
+//! so its state comes from disk. Taint, rules and consent look at the whole conversation as ever. The turn is part of it all the same, and
+//! what goes on from it sees all of it.
 
 use prompts::{Card, Placement};
 
