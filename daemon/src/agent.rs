@@ -8,6 +8,7 @@ mod alone;
 mod calls;
 pub mod amend;
 pub mod conversation;
+mod figures;
 mod follow;
 pub mod grammar;
 pub mod ground;
@@ -15,6 +16,7 @@ mod loading;
 mod names;
 mod negation;
 mod offer;
+mod refer;
 pub mod rules;
 mod settings;
 mod step;
@@ -337,6 +339,10 @@ impl Agent {
             self.open(text, context, discovered);
             return self.reply(words::declined(), Ending::Done);
         }
+        if answer.tool.is_none() && negation::is_thanks(&text) {
+            self.open(text, context, discovered);
+            return self.reply(words::welcome(), Ending::Done);
+        }
         let changed = match answer.call {
             Some(call) => Some(Changed::Call(call)),
             None if answer.tool.is_none() => self.changed(&text),
@@ -544,6 +550,15 @@ impl Agent {
             times::without_time(&mut call.arguments, entry);
             let told = self.last.as_ref().map_or("", |last| last.text.as_str());
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
+            figures::settle(&mut call.arguments, &entry.parameters(), said);
+            if let Some((last, of, done)) = self.before() {
+                refer::settle(
+                    &mut call,
+                    entry,
+                    (last, of, done),
+                    &several::openers(&self.toolbox),
+                );
+            }
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(

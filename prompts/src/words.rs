@@ -102,6 +102,11 @@ pub fn declined() -> String {
     "Okay, I left it alone.".to_owned()
 }
 
+/// The person said thank you.
+pub fn welcome() -> String {
+    "You're welcome.".to_owned()
+}
+
 /// The person wants nothing more, and something was done just before.
 pub fn done_already() -> String {
     "Okay. What I did last is done; say undo, and I take it back.".to_owned()

@@ -6,7 +6,7 @@
 
 use prompts::words;
 use tools::{
-    Effect,
+    Effect, Entry,
     discover::{Match, Tier},
 };
 
@@ -102,6 +102,12 @@ impl Agent {
         {
             self.deed = Some(replaced);
         }
+    }
+
+    /// The call of the turn before, its tool, and whether it came to something.
+    pub(super) fn before(&self) -> Option<(&Call, &'static Entry, bool)> {
+        let deed = self.deed.as_ref()?;
+        Some((&deed.call, self.toolbox.find(&deed.call.name)?, deed.done))
     }
 
     /// A turn begins: what lies too far back is not gone on from, and nobody goes on from what a guest did or did not.
@@ -321,8 +327,10 @@ pub(super) fn domain(name: &str) -> &str {
     name.split('.').next().unwrap_or_default()
 }
 
+/// What a tool does, without the thing that it may name: "delete" of `calendar.delete_event` as of `lists.delete`.
 fn verb(name: &str) -> &str {
-    name.split('.').nth(1).unwrap_or_default()
+    let rest = name.split('.').nth(1).unwrap_or_default();
+    rest.split('_').next().unwrap_or_default()
 }
 
 fn sort(hits: &mut [Match]) {

@@ -32,7 +32,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     };
     let name_in = |kind: Kind, text: &str| {
         let part = toolbox.named_in(kind, text)?;
-        (is_around(part, text, &openers) || is_told(text, told)).then(|| part.to_owned())
+        (is_around(part, text, said, &openers) || is_told(text, told)).then(|| part.to_owned())
     };
     repeats(given, entry, &required, &name_in);
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
@@ -107,13 +107,20 @@ fn repeats(
     }
 }
 
-/// Whether what stands around a part of a text is no name: verbs that begin requests before it, and words for anything.
-fn is_around(part: &str, text: &str, openers: &HashSet<&str>) -> bool {
+/// Whether what stands around a part of a text is no name: before it verbs that begin requests, or words that were said somewhere
+/// else, and words for anything.
+fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> bool {
     let Some((before, after)) = text.split_once(part) else {
         return false;
     };
     let is_stop = |word: &str| tools::discover::words::is_stop_word(word);
-    words(before).all(|word| is_stop(&word) || openers.contains(word.as_str()))
+    let nearest = |text: &str| words(text).filter(|word| !is_stop(word)).last();
+    // "The library books, push those": the verb is none of the words before the name.
+    let apart = || match said.to_lowercase().split_once(&part.to_lowercase()) {
+        Some((ahead, _)) => nearest(before) != nearest(ahead),
+        None => false,
+    };
+    (words(before).all(|word| is_stop(&word) || openers.contains(word.as_str())) || apart())
         && (words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
             || time_behind(part, text).is_some())
 }
@@ -225,6 +232,13 @@ mod tests {
             "reminders.update",
             "move the library books thing to Monday",
             json!({"title": "move the library books thing", "due": "Monday"}),
+            json!({"title": "library books", "due": "Monday"}),
+        );
+        // The verb stood behind it.
+        check(
+            "reminders.update",
+            "and the library books, push those to Monday",
+            json!({"title": "Push library books", "due": "Monday"}),
             json!({"title": "library books", "due": "Monday"}),
         );
         // Tiro's own words around it.

@@ -62,6 +62,44 @@ const NEVER_MIND: &[&str] = &[
     "nothing thanks",
     "nothing thank you",
 ];
+/// What thanks are made of, and of nothing else; one of [`THANKS`] is among them.
+const AROUND_THANKS: &[&str] = &[
+    "a",
+    "all",
+    "brilliant",
+    "bye",
+    "excellent",
+    "fine",
+    "for",
+    "good",
+    "great",
+    "help",
+    "i",
+    "it",
+    "job",
+    "kind",
+    "lot",
+    "lovely",
+    "many",
+    "much",
+    "nice",
+    "perfect",
+    "really",
+    "so",
+    "super",
+    "that",
+    "that's",
+    "the",
+    "this",
+    "tiro",
+    "very",
+    "well",
+    "wonderful",
+    "work",
+    "you",
+    "your",
+];
+const THANKS: &[&str] = &["cheers", "ta", "thank", "thanks"];
 /// Words with which the part begins that is wanted after all.
 const BUT: &[&str] = &["but", "instead", "just", "only", "rather"];
 
@@ -133,6 +171,22 @@ pub(super) fn is_never_mind(text: &str) -> bool {
         .map(|(from, to)| bare(&text[from..to]))
         .collect();
     NEVER_MIND.contains(&said.join(" ").as_str())
+}
+
+/// Whether somebody says thank you and nothing more.
+pub(super) fn is_thanks(text: &str) -> bool {
+    let said = words(text);
+    let mut said = said.into_iter().map(|(from, to)| bare(&text[from..to]));
+    let mut thanks = false;
+    let all = said.all(|word| {
+        thanks |= THANKS.contains(&word.as_str());
+        let idle = [THANKS, AROUND_THANKS, FRINGE]
+            .iter()
+            .any(|some| some.contains(&word.as_str()));
+        // "No thanks" is an answer.
+        idle && word != "no"
+    });
+    all && thanks
 }
 
 /// How many words the opening takes with which these words begin.
@@ -209,6 +263,30 @@ mod tests {
             "",
         ] {
             assert_eq!(wanted(text), Wanted::All, "{text}");
+        }
+    }
+
+    #[test]
+    fn thanks_are_told_from_requests_with_thanks() {
+        for text in [
+            "thanks",
+            "Great, thanks for that.",
+            "okay thank you very much",
+            "ta",
+            "Cheers, Tiro!",
+        ] {
+            assert!(is_thanks(text), "{text}");
+        }
+        for text in [
+            "great",
+            "",
+            "thanks to Anna's mail, delete it",
+            "thank Anna for the flowers",
+            "put cheers on the card",
+            "no thanks",
+            "what's the time, thanks",
+        ] {
+            assert!(!is_thanks(text), "{text}");
         }
     }
 

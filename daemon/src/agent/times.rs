@@ -34,9 +34,17 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
             .is_some_and(|all| all.iter().any(|one| one == name))
     };
     if sentence.found.is_empty() {
-        // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so.
+        // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so. What is no time and
+        // was not said in this sentence either is not.
         return given.retain(|name, value| {
-            let says_something = || value.as_str().is_none_or(|text| !is_empty(text));
+            let is_meant = |text: &str| {
+                is_time(text) || words(text).any(|word| words(said).any(|w| w == word) && !is_small(&word))
+            };
+            let says_something = || {
+                value
+                    .as_str()
+                    .is_none_or(|text| !is_empty(text) && is_meant(text))
+            };
             required(name) || times.iter().all(|(time, _)| time != name) || says_something()
         });
     }
@@ -156,11 +164,16 @@ impl<'a> Sentence<'a> {
             [] => Taken::AsItIs,
             [one] => self.take_one(name, times, text, one, given),
             // More than times was taken: the whole sentence, or a length and an hour in one.
-            _ if timing != TimeRole::Find && !is_time(text) => {
+            _ if timing != TimeRole::Find && (!is_time(text) || self.has_other(name, &touched, times)) => {
                 let free = |at: &usize| self.used[*at].is_none() && self.fits(timing, *at);
                 let free: Vec<usize> = touched.into_iter().filter(free).collect();
                 match free[..] {
                     [] => Taken::Gone,
+                    // The rest of it is the other's, although both make a time together.
+                    [one] if is_time(text) => {
+                        self.used[one] = Some(name.to_owned());
+                        Taken::Said(self.worded(one, timing))
+                    }
                     [one] => self.take_one(name, times, text, one, given),
                     _ => self.take_all(name, &free),
                 }
@@ -173,6 +186,16 @@ impl<'a> Sentence<'a> {
                 Taken::AsItIs
             }
         }
+    }
+
+    /// Whether some of these stretches belong to another argument: "half an hour on monday" is a length and a day.
+    fn has_other(&self, name: &str, touched: &[usize], times: Times<'_>) -> bool {
+        let timing = role(times, name);
+        let belongs = |at: usize| {
+            let mut others = times.iter().filter(|(other, _)| *other != name);
+            others.any(|(_, role)| self.takes(*role, at))
+        };
+        touched.iter().any(|at| !self.fits(timing, *at) && belongs(*at))
     }
 
     /// Several stretches for one argument, where they are parts of one time: a day and its hour.
@@ -196,8 +219,7 @@ impl<'a> Sentence<'a> {
             "end", "ends", "ending", "extend", "finish", "finishes", "last", "lasts", "longer", "over",
             "shorten", "shorter", "stretch",
         ];
-        let of_role = |wanted: TimeRole| times.iter().find(|(_, role)| *role == wanted);
-        let (Some((start, _)), Some((end, _))) = (of_role(TimeRole::Moved), of_role(TimeRole::End)) else {
+        let Some((start, _)) = times.iter().find(|(_, role)| *role == TimeRole::Moved) else {
             return;
         };
         // Of several times the model knows best which is which.
@@ -205,11 +227,19 @@ impl<'a> Sentence<'a> {
         let before = self.said[..one.place.start].split_whitespace().next_back();
         let is_there = one.kind == Kind::Time && before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
         let ends = words(self.said).any(|word| ENDING.contains(&word.as_str()));
-        if is_there
-            && !ends
-            && !given.contains_key(*start)
-            && let Some(text) = given.shift_remove(*end)
-        {
+        // Where it began before is no answer, either, where nobody said it.
+        let standing = |name: &str| place(self.said, given.get(name)?.as_str()?);
+        if !is_there || ends || standing(start).is_some() {
+            return;
+        }
+        let is_it = |(name, role): &&(&str, TimeRole)| match role {
+            TimeRole::End => given.contains_key(*name),
+            TimeRole::Find => standing(name)
+                .is_some_and(|place| one.place.start <= place.end && place.start <= one.place.end),
+            _ => false,
+        };
+        let holder = times.iter().find(is_it).map(|(name, _)| *name);
+        if let Some(text) = holder.and_then(|name| given.shift_remove(name)) {
             given.insert((*start).to_owned(), text);
         }
     }

@@ -76,7 +76,7 @@ impl Tool for This {
 }
 
 fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
-    let asked = args
+    let mut asked = args
         .words
         .as_deref()
         .map(|words| plain::one_line(words, 100))
@@ -91,8 +91,18 @@ fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
         .as_deref()
         .map(|when| files::changed(when, &ctx.now))
         .transpose()?;
+    let mut no_folder = None;
     let folder = match &args.folder {
-        Some(folder) => Some(find::meant(&ctx.dirs, folder, find::Want::Folder)?.path()),
+        Some(folder) => match find::meant(&ctx.dirs, folder, find::Want::Folder) {
+            Ok(found) => Some(found.path()),
+            // "The budget file": no folder is called so, and nothing else was named, so a file may be.
+            Err(error) if asked.is_empty() && !folder.contains(['/', '\\']) => {
+                asked = plain::one_line(folder, 100);
+                no_folder = Some(error);
+                None
+            }
+            Err(error) => return Err(error),
+        },
         None => None,
     };
     let all = files::list(&ctx.dirs)?;
@@ -129,6 +139,11 @@ fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
         }
         let mut seen = HashSet::new();
         found.retain(|at| seen.insert(*at));
+    }
+    if found.is_empty()
+        && let Some(error) = no_folder
+    {
+        return Err(error);
     }
     let count = found.len();
     found.truncate(MOST);
@@ -307,6 +322,8 @@ mod tests {
                 json!({"folder": "hamburg", "kind": "document"}),
                 "I found itinerary.txt in files/Hamburg.",
             ),
+            // No folder is called so, but a file is.
+            (json!({"folder": "Budget"}), "I found budget.csv in files"),
             (json!({"words": "secret"}), "I found no files for secret."),
         ] {
             let text = ask(args.clone()).await;

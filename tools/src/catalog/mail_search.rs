@@ -85,7 +85,7 @@ fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
             .map(|t| plain::one_line(t, 100))
             .filter(|t| !t.is_empty())
     };
-    let (words, from, to, when, folder) = (
+    let (words, mut from, to, when, mut folder) = (
         said(&args.words),
         said(&args.from),
         said(&args.to),
@@ -99,6 +99,16 @@ fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
         return Err(ToolError::tell(
             "What shall I look for? Say a word, a person or a day.",
         ));
+    }
+    // "Everything Garden Weekly ever sent me": no folder is called so, but somebody who wrote is.
+    let unknown = match &folder {
+        Some(folder) if from.is_none() && mail::named(&mail::folders(&ctx.dirs.mail)?, folder).is_err() => {
+            mail::has_written(ctx, folder)?
+        }
+        _ => false,
+    };
+    if unknown {
+        from = folder.take();
     }
     let mut query = Query {
         words: words.clone().unwrap_or_default(),
@@ -241,6 +251,11 @@ mod tests {
             (
                 json!({"folder": "trash"}),
                 "I found one mail in trash. Spammer about Buy",
+            ),
+            // No folder is called so, but somebody who wrote is.
+            (
+                json!({"folder": "Bob Stone"}),
+                "I found one mail from Bob Stone. ",
             ),
             (json!({"words": "buy"}), "I found no mail about buy."),
             (

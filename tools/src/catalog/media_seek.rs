@@ -127,7 +127,10 @@ fn aim(args: &Args) -> Result<Aim, ToolError> {
             Some(Direction::Forward) => Ok(Aim::By(10)),
             None => Err(ToolError::tell("Where shall I go: how far, or to which time?")),
         },
-        (Some(to), None) => place(to).map(Aim::At),
+        (Some(to), None) => match way(to) {
+            Some((by, back)) => Ok(Aim::By(if back { -length(&by)? } else { length(&by)? })),
+            None => place(to).map(Aim::At),
+        },
         (None, Some(by)) => {
             let by = length(by)?;
             Ok(Aim::By(if args.direction == Some(Direction::Back) {
@@ -137,6 +140,29 @@ fn aim(args: &Args) -> Result<Aim, ToolError> {
             }))
         }
     }
+}
+
+/// "A minute ahead" is no place but a length with its direction: that, and whether it goes back. "Back to the start" is a place.
+fn way(said: &str) -> Option<(String, bool)> {
+    const WAYS: [(&str, bool); 7] = [
+        ("ahead", false),
+        ("further", false),
+        ("forward", false),
+        ("forwards", false),
+        ("back", true),
+        ("backward", true),
+        ("backwards", true),
+    ];
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let (first, last) = (words.first()?.to_lowercase(), words.last()?.to_lowercase());
+    let is = |word: &str| WAYS.iter().find(|(way, _)| *way == word).map(|(_, back)| *back);
+    let (rest, back) = match (is(&last), is(&first)) {
+        (Some(back), _) => (&words[..words.len() - 1], back),
+        (None, Some(back)) => (&words[1..], back),
+        (None, None) => return None,
+    };
+    let rest = rest.join(" ");
+    length(&rest).is_ok().then_some((rest, back))
 }
 
 /// A place in what plays: "the start", "1:30", "two minutes thirty".
@@ -155,7 +181,8 @@ fn place(said: &str) -> Result<i64, ToolError> {
         Some([hours @ 0..=24, minutes @ 0..=59, seconds @ 0..=59]) => {
             Ok(hours * 3600 + minutes * 60 + seconds)
         }
-        _ => length(said),
+        // "Two minutes thirty".
+        _ => length(said).or_else(|error| length(&format!("{said} seconds")).map_err(|_| error)),
     }
 }
 
@@ -194,5 +221,33 @@ fn done(aim: Aim) -> Output {
             Output::new(format!("Back {}.", span(-seconds)), json!({ "moved": seconds }))
         }
         Aim::By(seconds) => Output::new(format!("Forward {}.", span(seconds)), json!({ "moved": seconds })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(to: &str, expect: Option<Aim>) {
+        let args = Args {
+            to: Some(to.to_owned()),
+            by: None,
+            direction: None,
+            player: None,
+        };
+        assert_eq!(aim(&args).ok(), expect, "{to:?}");
+    }
+
+    #[test]
+    fn a_length_with_a_direction_is_no_place() {
+        check("a minute ahead", Some(Aim::By(60)));
+        check("forward thirty seconds", Some(Aim::By(30)));
+        check("Back two minutes", Some(Aim::By(-120)));
+        check("back to the start", Some(Aim::At(0)));
+        check("two minutes thirty", Some(Aim::At(150)));
+        check("1:30", Some(Aim::At(90)));
+        check("ahead", None);
+        check("the chorus", None);
     }
 }

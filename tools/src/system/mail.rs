@@ -17,7 +17,9 @@ mod change;
 mod compose;
 
 pub use change::{mark, move_to};
-pub use choose::{Asked, Need, PATIENCE, about, choose, elsewhere, focus, named as called, show, span, who};
+pub use choose::{
+    Asked, Need, PATIENCE, about, choose, elsewhere, focus, has_written, named as called, show, span, who,
+};
 pub use compose::{Draft, Sender, draft, forward, recipients, reply, send, sender, sender_of, words};
 pub use folders::{Folder, Role, folders, named};
 pub use index::{Depth, Entry, Found, Index, Query, Who, writers};

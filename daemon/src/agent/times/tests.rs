@@ -275,6 +275,17 @@ fn what_is_moved_begins_there() {
             json!({"event": "review", "end": "16:30"}),
             json!({"event": "review", "start": "half past four"}),
         ),
+        // Where it is not is no place to look for it, and where it was nobody said.
+        (
+            "move it to three",
+            json!({"event": "review", "when": "three"}),
+            json!({"event": "review", "start": "three"}),
+        ),
+        (
+            "move it to three",
+            json!({"event": "review", "start": "tomorrow at ten", "end": "three"}),
+            json!({"event": "review", "start": "three"}),
+        ),
         (
             "extend it to half past four",
             json!({"event": "review", "end": "half past four"}),
@@ -321,4 +332,24 @@ fn where_nothing_was_said_of_time_nothing_changes() {
         json!({"when": 5}),
         json!({"when": 5}),
     );
+}
+
+#[test]
+fn a_length_and_a_day_are_two_things() {
+    let said = "is there half an hour on monday for a call";
+    let expect = json!({"when": "monday", "length": "half an hour"});
+    for given in [
+        json!({"when": "half an hour on monday"}),
+        json!({"length": "half an hour", "when": "half an hour on monday"}),
+    ] {
+        let mut settled = given.clone();
+        let entry = tools::ALL
+            .iter()
+            .find(|entry| entry.name == "calendar.find_slots")
+            .unwrap();
+        settle(&mut settled, entry.times, &entry.parameters(), said);
+        for name in ["when", "length"] {
+            assert_eq!(settled[name], expect[name], "{given}");
+        }
+    }
 }

@@ -162,6 +162,19 @@ fn wrote_nothing(index: &Index, query: &Query) -> Result<bool, ToolError> {
     Ok(index.find(&anything, 1)?.count == 0)
 }
 
+/// Whether anybody of this name wrote a mail that is here.
+///
+/// # Errors
+/// When the mail cannot be read.
+pub fn has_written(ctx: &Ctx, name: &str) -> Result<bool, ToolError> {
+    let index = Index::open(&ctx.dirs, Depth::Headers, PATIENCE)?;
+    let query = Query {
+        from: Some(who(ctx, name)),
+        ..Query::default()
+    };
+    Ok(!wrote_nothing(&index, &query)?)
+}
+
 /// Remembers what was listed, so that "the second one" can be said next.
 pub fn show(index: &Index, entries: &[Entry], now: &Zoned) {
     let remember = || -> rusqlite::Result<()> {

@@ -1,0 +1,197 @@
+//! What "it", "that" and "her" stand for where a call needs a name: what the call before was about.
+//!
+//! A small model copies the word itself ("name": "her", "title": "that again"), and no tool knows anybody of that name.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use tools::{Entry, discover::words::is_stop_word};
+
+use super::{Call, names::words};
+
+/// Words that stand for what was spoken of.
+const POINTERS: &[&str] = &[
+    "he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those",
+];
+/// Words around them that name nothing.
+const IDLE: &[&str] = &[
+    "after", "again", "all", "just", "now", "okay", "one", "please", "then", "too", "yes",
+];
+
+/// Puts what the call before was about into the arguments that only point at it. `done`: whether that call came to something.
+/// `openers` are the verbs that begin requests.
+pub fn settle(call: &mut Call, entry: &Entry, before: (&Call, &Entry, bool), openers: &HashSet<&str>) {
+    let schema = entry.parameters();
+    let Some(given) = call.arguments.as_object() else {
+        return;
+    };
+    let points = |name: &&str| {
+        let text = given.get(*name).and_then(Value::as_str);
+        text.is_some_and(|text| only_points(text, openers))
+    };
+    let pointing: Vec<&str> = required(entry, &schema).into_iter().filter(points).collect();
+    let (last, of, done) = before;
+    if pointing.is_empty() || (last.name == call.name && !done) {
+        // "Do delete it after all": what was not done is asked for once more, with all that was said of it.
+        if !pointing.is_empty() {
+            call.arguments = last.arguments.clone();
+        }
+        return;
+    }
+    let found: Vec<(String, Value)> = pointing
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), subject(entry, name, last, of)?)))
+        .collect();
+    if let Some(given) = call.arguments.as_object_mut() {
+        given.extend(found);
+    }
+}
+
+/// What the call before was about, as this argument wants it: of the same kind, of the same name, or what a tool of the same
+/// domain cannot be called without.
+fn subject(entry: &Entry, name: &str, last: &Call, of: &Entry) -> Option<Value> {
+    let kind = |entry: &Entry, name: &str| {
+        let named = entry.named.iter().find(|(named, _)| *named == name);
+        named.map(|(_, kind)| *kind)
+    };
+    let text = |name: &str| {
+        let value = last.arguments.get(name)?;
+        value
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+            .then(|| value.clone())
+    };
+    let wanted = kind(entry, name);
+    let alike = of.named.iter().filter(|(_, kind)| Some(*kind) == wanted);
+    let mut alike = alike.filter_map(|(named, _)| text(named));
+    if let Some(value) = alike.next() {
+        return Some(value);
+    }
+    if of.domain() != entry.domain() {
+        return None;
+    }
+    let schema = of.parameters();
+    let needed = required(of, &schema);
+    text(name).or_else(|| needed.into_iter().find_map(text))
+}
+
+/// The free texts that a tool cannot be called without, times aside.
+fn required<'s>(entry: &Entry, schema: &'s Value) -> Vec<&'s str> {
+    let all = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_free = |name: &&str| {
+        let property = &schema["properties"][*name];
+        property["type"] == "string"
+            && property.get("enum").is_none()
+            && entry.times.iter().all(|(time, _)| time != name)
+    };
+    all.iter().filter_map(Value::as_str).filter(is_free).collect()
+}
+
+/// Whether a text has a word that points back, and none that names anything.
+fn only_points(text: &str, openers: &HashSet<&str>) -> bool {
+    let mut points = false;
+    for word in words(text) {
+        let word = word.trim_end_matches("'s");
+        match POINTERS.contains(&word) {
+            true => points = true,
+            false if IDLE.contains(&word) || is_stop_word(word) || openers.contains(word) => {}
+            false => return false,
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(name: &str) -> &'static Entry {
+        tools::ALL.iter().find(|entry| entry.name == name).unwrap()
+    }
+
+    #[track_caller]
+    fn check(before: (&str, Value, bool), now: (&str, Value), expect: Value) {
+        let call = |name: &str, arguments| Call {
+            name: name.to_owned(),
+            arguments,
+        };
+        let (name, arguments, done) = before;
+        let last = call(name, arguments);
+        let mut settled = call(now.0, now.1);
+        let openers = HashSet::from(["delete", "remove", "forget"]);
+        settle(&mut settled, entry(now.0), (&last, entry(name), done), &openers);
+        assert_eq!(settled.arguments, expect, "{} after {name}", now.0);
+    }
+
+    #[test]
+    fn a_word_that_points_stands_for_what_the_call_before_was_about() {
+        check(
+            (
+                "contacts.create",
+                json!({"name": "Ada Stern", "phone": "0123"}),
+                true,
+            ),
+            (
+                "contacts.update",
+                json!({"name": "her", "field": "birthday", "value": "may first"}),
+            ),
+            json!({"name": "Ada Stern", "field": "birthday", "value": "may first"}),
+        );
+        check(
+            (
+                "reminders.create",
+                json!({"title": "water the fern", "due": "tonight"}),
+                true,
+            ),
+            ("reminders.delete", json!({"title": "that again"})),
+            json!({"title": "water the fern"}),
+        );
+        // Of another name there.
+        check(
+            ("memory.remember", json!({"fact": "the gate code is 4410"}), true),
+            ("memory.forget", json!({"about": "that"})),
+            json!({"about": "the gate code is 4410"}),
+        );
+        // A file is what it is in every tool for files.
+        check(
+            ("files.read", json!({"file": "lease"}), true),
+            ("files.open", json!({"file": "it"})),
+            json!({"file": "lease"}),
+        );
+    }
+
+    #[test]
+    fn what_was_not_done_is_done_after_all_as_it_was_asked_for() {
+        check(
+            (
+                "calendar.delete_event",
+                json!({"event": "rowing", "when": "friday"}),
+                false,
+            ),
+            ("calendar.delete_event", json!({"event": "delete it after all"})),
+            json!({"event": "rowing", "when": "friday"}),
+        );
+    }
+
+    #[test]
+    fn what_names_something_is_left_alone() {
+        check(
+            ("calendar.delete_event", json!({"event": "rowing"}), false),
+            ("calendar.delete_event", json!({"event": "that swim"})),
+            json!({"event": "that swim"}),
+        );
+        // Nothing of another domain is taken for it, nor what the call before did not name.
+        check(
+            ("calendar.query", json!({"when": "today"}), true),
+            ("calendar.delete_event", json!({"event": "it"})),
+            json!({"event": "it"}),
+        );
+        check(
+            ("memory.remember", json!({"fact": "the gate code is 4410"}), true),
+            ("reminders.delete", json!({"title": "that"})),
+            json!({"title": "that"}),
+        );
+    }
+}
