@@ -22,13 +22,13 @@ const DECAY: f32 = 0.000_03;
 /// Share of features that are left out at each look, so that no single word is relied upon.
 const DROPOUT: f32 = 0.2;
 /// Each request is learned as it was written and as a recogniser may have heard it, in turn.
-const HEARINGS: usize = 3;
+const HEARINGS: usize = 9;
 /// A weight that is less than this share of the largest of its feature is left out.
 const FAINT: f32 = 0.12;
 /// A feature must occur in so many requests.
 const MIN_COUNT: usize = 2;
 /// So many features are kept, those that sway most requests: the size of what ships.
-const KEEP: usize = 32_000;
+const KEEP: usize = 64_000;
 /// What chance has a part in, order, dropout and hearing, is drawn anew for each of these, and the weights are averaged: one
 /// draw alone moves the share of commands that are ranked right by half a point either way.
 const SEEDS: [u64; 4] = [

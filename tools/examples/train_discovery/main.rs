@@ -189,7 +189,7 @@ mod tests {
         // Pinned, so that it is the same on every machine and with every compiler, too.
         assert_eq!(
             hex(&first),
-            "24afd653042279f579ed7d6532ae645cf9281d3eb32382698cc9ad2b2028597f"
+            "e9d1d31c476b408b27cea34f2aa2488d9a8f1174fe575dd342667450d9cd97da"
         );
     }
 

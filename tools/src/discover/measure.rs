@@ -84,9 +84,9 @@ fn misheard_commands_find_their_tools() {
         ALL.len()
     );
     assert!(all.served > 0, "{all:?}");
-    at_least(&all.hit_at, &[0.858, 0.952, 0.968]);
-    at_least(&[found.abstained, 1.0 - found.missed], &[0.84, 0.974]);
-    at_least(&[sure.abstained, 1.0 - sure.missed], &[0.945, 0.915]);
+    at_least(&all.hit_at, &[0.857, 0.954, 0.970]);
+    at_least(&[found.abstained, 1.0 - found.missed], &[0.84, 0.98]);
+    at_least(&[sure.abstained, 1.0 - sure.missed], &[0.95, 0.92]);
 }
 
 /// Words that were said instead of heard: what mishearing may cost at most.

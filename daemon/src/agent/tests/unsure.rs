@@ -3,7 +3,7 @@
 use super::{timely::whole, *};
 
 /// A request that fits a tool, but not surely.
-pub(super) const UNCLEAR: &str = "do I want a coat for the walk home tonight";
+pub(super) const UNCLEAR: &str = "shall I take the dog out without a coat tonight";
 
 #[track_caller]
 fn asked_back(agent: &mut Agent) -> String {
