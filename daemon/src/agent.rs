@@ -339,7 +339,7 @@ impl Agent {
             self.open(text, context, discovered);
             return self.reply(words::declined(), Ending::Done);
         }
-        if answer.tool.is_none() && negation::is_thanks(&text) {
+        if answer.tool.is_none() && !self.talk.asks() && negation::is_thanks(&text) {
             self.open(text, context, discovered);
             return self.reply(words::welcome(), Ending::Done);
         }

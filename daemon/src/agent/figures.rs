@@ -27,6 +27,8 @@ const PLACES: &[&str] = &[
 const THINGS: &[&str] = &[
     "one", "ones", "mail", "mails", "email", "emails", "message", "messages",
 ];
+/// The same of several.
+const MANY: &[&str] = &["ones", "mails", "emails", "messages"];
 /// What a place begins with.
 const LEADS: &[&str] = &["the", "that", "this", "my", "your", "number"];
 /// What says that a number is meant although none was named.
@@ -67,7 +69,8 @@ fn only_if_said(schema: &Value, name: &str) -> bool {
     description.is_some_and(|text| IF_SAID.iter().any(|said| text.contains(said)))
 }
 
-/// Where one percentage was said, it is the one. "To twenty percent" is where it ends, whichever way that is.
+/// Where one percentage was said, it is the one, unless the model took another number of the sentence or it says how things are.
+/// "To twenty percent" is where it ends, whichever way that is.
 fn settle_percent(given: &mut Map<String, Value>, schema: &Value, said: &[String]) {
     if schema["properties"][PERCENT]["type"] != "integer" {
         return;
@@ -79,18 +82,39 @@ fn settle_percent(given: &mut Map<String, Value>, schema: &Value, said: &[String
         })
         .collect();
     let [sign] = signs[..] else { return };
-    let numbers = (1..=LONGEST_NUMBER.min(sign)).rev().find_map(|length| {
-        let number = whole_number(&said[sign - length..sign].join(" "))?;
-        Some((sign - length, number))
-    });
-    let Some((start, number)) = numbers else { return };
-    let ends_there = said[..start]
-        .last()
-        .is_some_and(|word| ["to", "at"].contains(&word.as_str()));
-    if ends_there {
+    let Some((start, number)) = number_before(said, sign) else {
+        return;
+    };
+    let is_said = |wanted: u64| {
+        (1..=said.len())
+            .any(|end| number_before(said, end).is_some_and(|(_, number)| u64::from(number) == wanted))
+    };
+    if given.get(PERCENT).and_then(Value::as_u64).is_some_and(is_said) {
+        return;
+    }
+    let lead = said[..start].last().map_or("", String::as_str);
+    if STATES.contains(&lead) || (lead == "at" && said[..start].iter().any(|word| is_state(word))) {
+        return;
+    }
+    if ["to", "at"].contains(&lead) {
         given.shift_remove(DIRECTION);
     }
     given.insert(PERCENT.into(), number.into());
+}
+
+/// The longest number that ends before this word, and where it begins.
+fn number_before(said: &[String], end: usize) -> Option<(usize, u32)> {
+    (1..=LONGEST_NUMBER.min(end)).rev().find_map(|length| {
+        let number = whole_number(&said[end - length..end].join(" "))?;
+        Some((end - length, number))
+    })
+}
+
+/// What stands before a number that says how things are.
+const STATES: &[&str] = &["from", "is", "was", "currently", "already"];
+
+fn is_state(word: &str) -> bool {
+    STATES.contains(&word) || word.ends_with("'s") && word != "let's"
 }
 
 /// Which one of a list was said, where the model left it out: it takes "the second one" for the thing itself.
@@ -101,31 +125,57 @@ fn settle_which(given: &mut Map<String, Value>, schema: &Value, said: &[String])
         let mut all = words(text).peekable();
         all.peek().is_some() && all.all(|word| said.contains(&word))
     };
-    let has = given.get(WHICH).and_then(Value::as_str).is_some_and(is_said);
-    if which["type"] != "string" || which.get("enum").is_some() || has {
+    let written = given.get(WHICH).and_then(Value::as_str);
+    if which["type"] != "string" || which.get("enum").is_some() || written.is_some_and(is_said) {
         return;
     }
+    // What was dictated, or names the thing otherwise, counts none of the list.
+    let elsewhere = |run: &[String]| {
+        let texts = given.iter().filter(|(name, _)| *name != WHICH);
+        let texts = texts.filter_map(|(_, value)| Some(words(value.as_str()?).collect::<Vec<_>>()));
+        texts
+            .into_iter()
+            .any(|text| text.windows(run.len()).any(|part| part == run))
+    };
     let word = |at: usize| said.get(at).map_or("", String::as_str);
-    let is_thing = |at: usize| at >= said.len() || THINGS.contains(&word(at));
-    let placed = (1..said.len())
-        .find(|at| PLACES.contains(&word(*at)) && LEADS.contains(&word(at - 1)) && is_thing(at + 1));
+    let placed = (1..said.len()).find(|at| {
+        let last = at + 1 == said.len();
+        let lead = LEADS.contains(&word(at - 1)) && (!last || !["that", "this"].contains(&word(at - 1)));
+        PLACES.contains(&word(*at))
+            && lead
+            && (last || THINGS.contains(&word(at + 1)))
+            && !elsewhere(&said[*at..(at + 2).min(said.len())])
+    });
     let several = which["description"]
         .as_str()
         .is_some_and(|text| text.contains("all"));
-    let both = || {
-        let them = |at: usize| at >= said.len() || ["of", "them", "these", "those"].contains(&word(at));
-        (0..said.len())
-            .find(|at| word(*at) == "both" || (word(*at) == "all" && them(at + 1)))
-            .filter(|_| several)
+    let is_them = |at: usize| ["them", "these", "those"].contains(&word(at));
+    let every = |at: &usize| match word(*at) {
+        "both" => {
+            *at + 1 == said.len()
+                || word(at + 1) == "of"
+                || is_them(at + 1)
+                || MANY.contains(&word(at + 1))
+                || {
+                    // "Both newsletters": one word between it and the end, or the kind behind that.
+                    MANY.contains(&word(at + 2)) || MANY.contains(&word(at + 3))
+                }
+        }
+        "all" => is_them(at + 1) || (word(at + 1) == "of" && is_them(at + 2)) || (*at > 0 && is_them(at - 1)),
+        _ => false,
     };
     let place = match placed {
         // "The second one" and not "the second", which may be of a minute.
         Some(at) if at + 1 < said.len() => format!("{} one", word(at)),
         Some(at) => word(at).to_owned(),
-        None => match both() {
-            Some(at) => word(at).to_owned(),
-            None => return,
-        },
+        None if several && !matches!(written, Some("this" | "it" | "that")) => {
+            let found = (0..said.len()).find(|at| every(at) && !elsewhere(&said[*at..=*at]));
+            match found {
+                Some(at) => word(at).to_owned(),
+                None => return,
+            }
+        }
+        None => return,
     };
     given.insert(WHICH.into(), place.into());
 }
@@ -169,6 +219,14 @@ mod tests {
             json!({"which": "this"}),
             json!({"which": "second one"}),
         );
+        // Nor does what is dictated, or "first" for "before the rest", count a mail.
+        check(
+            "mail.reply",
+            "reply to Tom that I prefer the second one",
+            json!({"from": "Tom", "text": "I prefer the second one"}),
+            json!({"from": "Tom", "text": "I prefer the second one"}),
+        );
+        check("mail.archive", "archive this first", json!({}), json!({}));
         check(
             "mail.read",
             "this one, not the second one",
@@ -181,10 +239,13 @@ mod tests {
     #[test]
     fn all_of_them_may_be_meant_where_several_can() {
         for (said, which) in [
-            ("put both newsletters in the bin", json!({"which": "both"})),
+            ("put both newsletter mails in the bin", json!({"which": "both"})),
             ("delete all of them", json!({"which": "all"})),
             ("delete them all", json!({"which": "all"})),
             ("delete the mail about all hands", json!({})),
+            ("delete the mail from Anna, that's all", json!({})),
+            ("delete it after all", json!({})),
+            ("delete the mail about both schools", json!({})),
         ] {
             check("mail.delete", said, json!({}), which);
         }
@@ -212,6 +273,19 @@ mod tests {
             json!({"direction": "down", "percent": 80}),
             json!({"direction": "down", "percent": 20}),
         );
+        // How it is now is not how it shall be.
+        check(
+            tool,
+            "the volume is at eighty percent, turn it down",
+            json!({"direction": "down"}),
+            json!({"direction": "down"}),
+        );
+        check(
+            tool,
+            "take it down from eighty percent to twenty",
+            json!({"percent": 20}),
+            json!({"percent": 20}),
+        );
         // A half was not said to be one, nor is it known which of two is meant.
         check(
             tool,
@@ -230,10 +304,12 @@ mod tests {
 
     #[test]
     fn a_number_that_nobody_said_is_left_out_where_it_has_to_be_said() {
+        // The next part is gone on to without its number.
+        check("mail.read", "go on", json!({"part": 2}), json!({"part": 2}));
         check(
-            "mail.read",
-            "read the school's mail",
-            json!({"part": 2}),
+            "mail.recent",
+            "mail of the school",
+            json!({"count": 2}),
             json!({}),
         );
         check(

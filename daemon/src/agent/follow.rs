@@ -106,7 +106,8 @@ impl Agent {
 
     /// The call of the turn before, its tool, and whether it came to something.
     pub(super) fn before(&self) -> Option<(&Call, &'static Entry, bool)> {
-        let deed = self.deed.as_ref()?;
+        // What failed in this turn is being mended.
+        let deed = self.deed.as_ref().filter(|_| !self.acted)?;
         Some((&deed.call, self.toolbox.find(&deed.call.name)?, deed.done))
     }
 

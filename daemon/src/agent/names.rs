@@ -114,10 +114,11 @@ fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> boo
         return false;
     };
     let is_stop = |word: &str| tools::discover::words::is_stop_word(word);
-    let nearest = |text: &str| words(text).filter(|word| !is_stop(word)).last();
-    // "The library books, push those": the verb is none of the words before the name.
+    // "The library books, push those": the verb stands behind the name, where nothing of the name does.
     let apart = || match said.to_lowercase().split_once(&part.to_lowercase()) {
-        Some((ahead, _)) => nearest(before) != nearest(ahead),
+        Some((_, behind)) => {
+            words(before).all(|word| is_stop(&word) || words(behind).any(|said| said == word))
+        }
         None => false,
     };
     (words(before).all(|word| is_stop(&word) || openers.contains(word.as_str())) || apart())
@@ -274,6 +275,12 @@ mod tests {
             "cancel Tom's lunch with Anna Smith",
             json!({"event": "Tom's lunch with Anna Smith"}),
             json!({"event": "Tom's lunch with Anna Smith"}),
+        );
+        check(
+            "calendar.delete_event",
+            "cancel toms lunch with Anna",
+            json!({"event": "Tom's lunch with Anna"}),
+            json!({"event": "Tom's lunch with Anna"}),
         );
         check(
             "calendar.delete_event",

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use tools::{Entry, discover::words::is_stop_word};
+use tools::Entry;
 
 use super::{Call, names::words};
 
@@ -13,9 +13,10 @@ use super::{Call, names::words};
 const POINTERS: &[&str] = &[
     "he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those",
 ];
-/// Words around them that name nothing.
+/// Words around them that name nothing. No verbs: "give it to her" is a thing to do.
 const IDLE: &[&str] = &[
-    "after", "again", "all", "just", "now", "okay", "one", "please", "then", "too", "yes",
+    "a", "after", "again", "all", "an", "do", "for", "from", "just", "my", "now", "of", "okay", "one",
+    "please", "the", "then", "to", "too", "yes",
 ];
 
 /// Puts what the call before was about into the arguments that only point at it. `done`: whether that call came to something.
@@ -30,18 +31,22 @@ pub fn settle(call: &mut Call, entry: &Entry, before: (&Call, &Entry, bool), ope
         text.is_some_and(|text| only_points(text, openers))
     };
     let pointing: Vec<&str> = required(entry, &schema).into_iter().filter(points).collect();
-    let (last, of, done) = before;
-    if pointing.is_empty() || (last.name == call.name && !done) {
-        // "Do delete it after all": what was not done is asked for once more, with all that was said of it.
-        if !pointing.is_empty() {
-            call.arguments = last.arguments.clone();
-        }
+    if pointing.is_empty() {
         return;
     }
-    let found: Vec<(String, Value)> = pointing
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), subject(entry, name, last, of)?)))
-        .collect();
+    let (last, of, done) = before;
+    let found: Vec<(String, Value)> = match last.arguments.as_object() {
+        // "Do delete it after all": what was not done is asked for once more, with all that was said of it. What is said now wins.
+        Some(said) if last.name == call.name && !done => {
+            let is_open = |name: &str| pointing.contains(&name) || !given.contains_key(name);
+            let said = said.iter().filter(|(name, _)| is_open(name));
+            said.map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
+        _ => {
+            let subject = |name: &str| Some((name.to_owned(), subject(entry, name, last, of)?));
+            pointing.into_iter().filter_map(subject).collect()
+        }
+    };
     if let Some(given) = call.arguments.as_object_mut() {
         given.extend(found);
     }
@@ -71,11 +76,16 @@ fn subject(entry: &Entry, name: &str, last: &Call, of: &Entry) -> Option<Value> 
         return None;
     }
     let schema = of.parameters();
-    let needed = required(of, &schema);
-    text(name).or_else(|| needed.into_iter().find_map(text))
+    let needed = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_time = |name: &&str| of.times.iter().any(|(time, _)| time == name);
+    let needed = needed
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| !is_time(name));
+    text(name).or_else(|| needed.filter_map(text).next())
 }
 
-/// The free texts that a tool cannot be called without, times aside.
+/// The free texts that a tool cannot be called without, times and what the person dictates aside.
 fn required<'s>(entry: &Entry, schema: &'s Value) -> Vec<&'s str> {
     let all = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     let is_free = |name: &&str| {
@@ -83,6 +93,7 @@ fn required<'s>(entry: &Entry, schema: &'s Value) -> Vec<&'s str> {
         property["type"] == "string"
             && property.get("enum").is_none()
             && entry.times.iter().all(|(time, _)| time != name)
+            && !entry.worded.contains(name)
     };
     all.iter().filter_map(Value::as_str).filter(is_free).collect()
 }
@@ -94,7 +105,7 @@ fn only_points(text: &str, openers: &HashSet<&str>) -> bool {
         let word = word.trim_end_matches("'s");
         match POINTERS.contains(&word) {
             true => points = true,
-            false if IDLE.contains(&word) || is_stop_word(word) || openers.contains(word) => {}
+            false if IDLE.contains(&word) || openers.contains(word) => {}
             false => return false,
         }
     }
@@ -172,6 +183,43 @@ mod tests {
             ),
             ("calendar.delete_event", json!({"event": "delete it after all"})),
             json!({"event": "rowing", "when": "friday"}),
+        );
+    }
+
+    #[test]
+    fn what_is_said_now_wins_over_what_was_not_done() {
+        check(
+            (
+                "reminders.update",
+                json!({"title": "rent", "due": "the blue day"}),
+                false,
+            ),
+            ("reminders.update", json!({"title": "it", "due": "friday"})),
+            json!({"title": "rent", "due": "friday"}),
+        );
+        check(
+            ("messages.send", json!({"to": "Ada", "text": "I'm late"}), false),
+            ("messages.send", json!({"to": "her", "text": "there at six"})),
+            json!({"to": "Ada", "text": "there at six"}),
+        );
+    }
+
+    #[test]
+    fn what_is_dictated_may_be_full_of_pointers() {
+        check(
+            ("reminders.create", json!({"title": "water the fern"}), true),
+            ("reminders.create", json!({"title": "give it to her"})),
+            json!({"title": "give it to her"}),
+        );
+        check(
+            ("messages.send", json!({"to": "Ada", "text": "I'm late"}), true),
+            ("messages.send", json!({"to": "Ben", "text": "that's it"})),
+            json!({"to": "Ben", "text": "that's it"}),
+        );
+        check(
+            ("web.search", json!({"words": "rowing clubs"}), true),
+            ("web.search", json!({"words": "let it go"})),
+            json!({"words": "let it go"}),
         );
     }
 

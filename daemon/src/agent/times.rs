@@ -232,8 +232,13 @@ impl<'a> Sentence<'a> {
         if !is_there || ends || standing(start).is_some() {
             return;
         }
+        // "To tomorrow's lunch" says which one.
+        let named = self.text(0).contains("'s")
+            || self.said[one.place.end..].starts_with("'s")
+            || words(&self.said[one.place.end..]).next().is_some();
         let is_it = |(name, role): &&(&str, TimeRole)| match role {
             TimeRole::End => given.contains_key(*name),
+            TimeRole::Find if named => false,
             TimeRole::Find => standing(name)
                 .is_some_and(|place| one.place.start <= place.end && place.start <= one.place.end),
             _ => false,

@@ -96,7 +96,7 @@ fn search(args: &Args, ctx: &Ctx) -> Result<Output, ToolError> {
         Some(folder) => match find::meant(&ctx.dirs, folder, find::Want::Folder) {
             Ok(found) => Some(found.path()),
             // "The budget file": no folder is called so, and nothing else was named, so a file may be.
-            Err(error) if asked.is_empty() && !folder.contains(['/', '\\']) => {
+            Err(error @ ToolError::Tell(_)) if asked.is_empty() && !folder.contains(['/', '\\']) => {
                 asked = plain::one_line(folder, 100);
                 no_folder = Some(error);
                 None

@@ -33,7 +33,7 @@ pub struct Args {
     when: Option<String>,
     /// Which one: latest, this, next, second of the list
     which: Option<String>,
-    /// Part of a long mail, 1 unless said
+    /// Part of a long mail, from 1
     #[schemars(range(min = 1, max = 500))]
     part: Option<u32>,
 }

@@ -282,6 +282,11 @@ fn what_is_moved_begins_there() {
             json!({"event": "review", "start": "three"}),
         ),
         (
+            "add the Anchor as the location to friday's call",
+            json!({"event": "call", "when": "friday", "location": "the Anchor"}),
+            json!({"event": "call", "when": "friday", "location": "the Anchor"}),
+        ),
+        (
             "move it to three",
             json!({"event": "review", "start": "tomorrow at ten", "end": "three"}),
             json!({"event": "review", "start": "three"}),
