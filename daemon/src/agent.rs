@@ -18,6 +18,7 @@ mod negation;
 mod offer;
 mod refer;
 pub mod rules;
+mod schema;
 mod settings;
 mod step;
 mod several;
@@ -29,7 +30,10 @@ pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet, HashSet},
+};
 
 use prompts::{Message, Parsed, Piece, Rendered, Renderer, Sections, words};
 
@@ -551,13 +555,9 @@ impl Agent {
             let told = self.last.as_ref().map_or("", |last| last.text.as_str());
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
             figures::settle(&mut call.arguments, &entry.parameters(), said);
-            if let Some((last, of, done)) = self.before() {
-                refer::settle(
-                    &mut call,
-                    entry,
-                    (last, of, done),
-                    &several::openers(&self.toolbox),
-                );
+            if let Some(before) = self.before() {
+                let openers = LazyCell::new(|| several::openers(&self.toolbox));
+                refer::settle(&mut call, entry, before, &|word| openers.contains(word));
             }
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));

@@ -9,6 +9,8 @@ use tools::{
     when::{amended, is_time, mentions},
 };
 
+use super::schema;
+
 /// Ways to begin a correction, longest first where one begins like another. `true` when what follows is the new word and
 /// nothing else, so that it may stand in the place of any text.
 const CORRECTS: &[(&str, bool)] = &[
@@ -313,8 +315,7 @@ impl Call<'_> {
     }
 
     fn requires(&self, name: &str) -> bool {
-        let required = self.schema["required"].as_array();
-        required.is_some_and(|all| all.iter().any(|one| one == name))
+        schema::requires(self.schema, name)
     }
 
     fn property(&self, name: &str) -> &Value {

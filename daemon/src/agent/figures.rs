@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use tools::{discover::words::is_number, when::whole_number};
 
-use super::names::words;
+use super::{names::words, schema::is_free_text};
 
 /// The argument that says which of several is meant.
 const WHICH: &str = "which";
@@ -29,6 +29,10 @@ const THINGS: &[&str] = &[
 ];
 /// The same of several.
 const MANY: &[&str] = &["ones", "mails", "emails", "messages"];
+/// What stands for them.
+const THEM: &[&str] = &["them", "these", "those"];
+/// So far behind "both" its kind may stand: "both Garden Weekly mails".
+const BETWEEN: usize = 3;
 /// What a place begins with.
 const LEADS: &[&str] = &["the", "that", "this", "my", "your", "number"];
 /// What says that a number is meant although none was named.
@@ -126,7 +130,7 @@ fn settle_which(given: &mut Map<String, Value>, schema: &Value, said: &[String])
         all.peek().is_some() && all.all(|word| said.contains(&word))
     };
     let written = given.get(WHICH).and_then(Value::as_str);
-    if which["type"] != "string" || which.get("enum").is_some() || written.is_some_and(is_said) {
+    if !is_free_text(which) || written.is_some_and(is_said) {
         return;
     }
     // What was dictated, or names the thing otherwise, counts none of the list.
@@ -149,27 +153,12 @@ fn settle_which(given: &mut Map<String, Value>, schema: &Value, said: &[String])
     let several = which["description"]
         .as_str()
         .is_some_and(|text| text.contains("all"));
-    let is_them = |at: usize| ["them", "these", "those"].contains(&word(at));
-    let every = |at: &usize| match word(*at) {
-        "both" => {
-            *at + 1 == said.len()
-                || word(at + 1) == "of"
-                || is_them(at + 1)
-                || MANY.contains(&word(at + 1))
-                || {
-                    // "Both newsletters": one word between it and the end, or the kind behind that.
-                    MANY.contains(&word(at + 2)) || MANY.contains(&word(at + 3))
-                }
-        }
-        "all" => is_them(at + 1) || (word(at + 1) == "of" && is_them(at + 2)) || (*at > 0 && is_them(at - 1)),
-        _ => false,
-    };
     let place = match placed {
         // "The second one" and not "the second", which may be of a minute.
         Some(at) if at + 1 < said.len() => format!("{} one", word(at)),
         Some(at) => word(at).to_owned(),
         None if several && !matches!(written, Some("this" | "it" | "that")) => {
-            let found = (0..said.len()).find(|at| every(at) && !elsewhere(&said[*at..=*at]));
+            let found = (0..said.len()).find(|at| is_every(said, *at) && !elsewhere(&said[*at..=*at]));
             match found {
                 Some(at) => word(at).to_owned(),
                 None => return,
@@ -178,6 +167,27 @@ fn settle_which(given: &mut Map<String, Value>, schema: &Value, said: &[String])
         None => return,
     };
     given.insert(WHICH.into(), place.into());
+}
+
+/// Whether the word there means all of a list: "both of them", "both newsletter mails", "delete them all", and not "that's all".
+fn is_every(said: &[String], at: usize) -> bool {
+    let is_them = |word: Option<&String>| word.is_some_and(|word| THEM.contains(&word.as_str()));
+    let behind = &said[at + 1..];
+    match said[at].as_str() {
+        "both" => {
+            let next = behind.first();
+            let kind = behind
+                .iter()
+                .take(BETWEEN)
+                .any(|word| MANY.contains(&word.as_str()));
+            next.is_none_or(|next| next == "of") || is_them(next) || kind
+        }
+        "all" => {
+            let behind = behind.iter().find(|word| *word != "of");
+            is_them(behind) || is_them(said[..at].last())
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +250,7 @@ mod tests {
     fn all_of_them_may_be_meant_where_several_can() {
         for (said, which) in [
             ("put both newsletter mails in the bin", json!({"which": "both"})),
+            ("throw both Garden Weekly mails away", json!({"which": "both"})),
             ("delete all of them", json!({"which": "all"})),
             ("delete them all", json!({"which": "all"})),
             ("delete the mail about all hands", json!({})),

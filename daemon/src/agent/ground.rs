@@ -14,6 +14,8 @@ use tools::{
     when::{sounds_like, whole_number},
 };
 
+use super::schema::{is_chosen, is_free_text, requires};
+
 /// Words that carry no content of their own; an argument made of these alone says nothing.
 const EMPTY: &[&str] = &[
     "a", "an", "and", "any", "are", "as", "at", "be", "by", "do", "for", "from", "have", "i", "in", "is",
@@ -82,29 +84,24 @@ pub fn ground(
     let heard = Heard::of(heard.iter().copied());
     let all_said = Heard::of(heard.texts.iter().copied().chain(before.iter().copied()));
     let of_tool: Vec<String> = words(tool).filter(|word| word.len() > 2).collect();
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|names| names.iter().any(|n| n == name))
-    };
     for (name, value) in given.iter_mut() {
         let property = &schema["properties"][name.as_str()];
-        let needed = required(name);
+        let needed = requires(schema, name);
         let is_named = |text: &str| names.iter().any(|(of, all)| of == name && all.contains(&text));
         if value.as_str().is_some_and(is_named) {
             continue;
         }
         let gone = match value {
-            Value::String(text) if free_text(property) => match needed {
+            Value::String(text) if is_free_text(property) => match needed {
                 true => !named(text, &all_said, &of_tool),
                 false => !grounded(text, &heard) || all_of(text, &of_tool) || heard.is_said_whole(text),
             },
             // What was said in other words stays: none of what is asked for may get lost.
-            Value::Array(all) if needed && !all.is_empty() && free_text(&property["items"]) => {
+            Value::Array(all) if needed && !all.is_empty() && is_free_text(&property["items"]) => {
                 all.retain(|one| one.as_str().is_none_or(|text| named(text, &all_said, &of_tool)));
                 all.is_empty()
             }
-            Value::Array(all) if !all.is_empty() && free_text(&property["items"]) => {
+            Value::Array(all) if !all.is_empty() && is_free_text(&property["items"]) => {
                 all.retain(|one| one.as_str().is_none_or(|text| grounded(text, &heard)));
                 all.is_empty()
             }
@@ -113,7 +110,7 @@ pub fn ground(
         match (gone, needed) {
             (true, true) => done.missing = done.missing.or_else(|| Some(name.clone())),
             (true, false) => done.dropped.push(name.clone()),
-            (false, _) if chosen(property) || chosen(&property["items"]) => {}
+            (false, _) if is_chosen(property) || is_chosen(&property["items"]) => {}
             (false, _) => {
                 done.own_words &= own(value, &heard);
                 let text = value.as_str().filter(|_| worded.contains(&name.as_str()));
@@ -125,15 +122,6 @@ pub fn ground(
         given.shift_remove(name);
     }
     done
-}
-
-fn free_text(property: &Value) -> bool {
-    property["type"] == "string" && !chosen(property)
-}
-
-/// Whether it is one of the words of the schema.
-fn chosen(property: &Value) -> bool {
-    property.get("enum").is_some() || property.get("const").is_some()
 }
 
 /// Whether the person said this. A number that nobody said is the model's, which may mend it.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
 
-use super::{several, toolbox::Toolbox};
+use super::{schema::requires, several, toolbox::Toolbox};
 
 /// What is said of anything.
 const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
@@ -21,11 +21,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
         return;
     };
     let schema = entry.parameters();
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|one| one == name))
-    };
+    let required = |name: &str| requires(&schema, name);
     let openers = match entry.named {
         [] => HashSet::new(),
         _ => several::openers(toolbox),

@@ -2,12 +2,10 @@
 //!
 //! A small model copies the word itself ("name": "her", "title": "that again"), and no tool knows anybody of that name.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 use tools::Entry;
 
-use super::{Call, names::words};
+use super::{Call, names::words, schema};
 
 /// Words that stand for what was spoken of.
 const POINTERS: &[&str] = &[
@@ -20,17 +18,17 @@ const IDLE: &[&str] = &[
 ];
 
 /// Puts what the call before was about into the arguments that only point at it. `done`: whether that call came to something.
-/// `openers` are the verbs that begin requests.
-pub fn settle(call: &mut Call, entry: &Entry, before: (&Call, &Entry, bool), openers: &HashSet<&str>) {
-    let schema = entry.parameters();
+/// `opens` tells the verbs that begin requests.
+pub fn settle(call: &mut Call, entry: &Entry, before: (&Call, &Entry, bool), opens: &dyn Fn(&str) -> bool) {
+    let parameters = entry.parameters();
     let Some(given) = call.arguments.as_object() else {
         return;
     };
     let points = |name: &&str| {
         let text = given.get(*name).and_then(Value::as_str);
-        text.is_some_and(|text| only_points(text, openers))
+        text.is_some_and(|text| only_points(text, opens))
     };
-    let pointing: Vec<&str> = required(entry, &schema).into_iter().filter(points).collect();
+    let pointing: Vec<&str> = may_point(entry, &parameters).filter(points).collect();
     if pointing.is_empty() {
         return;
     }
@@ -75,37 +73,29 @@ fn subject(entry: &Entry, name: &str, last: &Call, of: &Entry) -> Option<Value> 
     if of.domain() != entry.domain() {
         return None;
     }
-    let schema = of.parameters();
-    let needed = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let parameters = of.parameters();
     let is_time = |name: &&str| of.times.iter().any(|(time, _)| time == name);
-    let needed = needed
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|name| !is_time(name));
-    text(name).or_else(|| needed.filter_map(text).next())
+    let mut needed = schema::required(&parameters).filter(|name| !is_time(name));
+    text(name).or_else(|| needed.find_map(text))
 }
 
 /// The free texts that a tool cannot be called without, times and what the person dictates aside.
-fn required<'s>(entry: &Entry, schema: &'s Value) -> Vec<&'s str> {
-    let all = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
-    let is_free = |name: &&str| {
-        let property = &schema["properties"][*name];
-        property["type"] == "string"
-            && property.get("enum").is_none()
+fn may_point<'s>(entry: &Entry, parameters: &'s Value) -> impl Iterator<Item = &'s str> {
+    schema::required(parameters).filter(|name| {
+        schema::is_free_text(&parameters["properties"][*name])
             && entry.times.iter().all(|(time, _)| time != name)
             && !entry.worded.contains(name)
-    };
-    all.iter().filter_map(Value::as_str).filter(is_free).collect()
+    })
 }
 
 /// Whether a text has a word that points back, and none that names anything.
-fn only_points(text: &str, openers: &HashSet<&str>) -> bool {
+fn only_points(text: &str, opens: &dyn Fn(&str) -> bool) -> bool {
     let mut points = false;
     for word in words(text) {
         let word = word.trim_end_matches("'s");
         match POINTERS.contains(&word) {
             true => points = true,
-            false if IDLE.contains(&word) || openers.contains(word) => {}
+            false if IDLE.contains(&word) || opens(word) => {}
             false => return false,
         }
     }
@@ -131,8 +121,8 @@ mod tests {
         let (name, arguments, done) = before;
         let last = call(name, arguments);
         let mut settled = call(now.0, now.1);
-        let openers = HashSet::from(["delete", "remove", "forget"]);
-        settle(&mut settled, entry(now.0), (&last, entry(name), done), &openers);
+        let opens = |word: &str| ["delete", "remove", "forget"].contains(&word);
+        settle(&mut settled, entry(now.0), (&last, entry(name), done), &opens);
         assert_eq!(settled.arguments, expect, "{} after {name}", now.0);
     }
 

@@ -13,6 +13,8 @@ use tools::{
     when::{Hint, Kind, Mention, is_time, joined, names_hours, said_times, same},
 };
 
+use super::schema::requires;
+
 /// Puts the times among the arguments of a call right, from what was said. `times` says which arguments are times, `schema`
 /// which have to be there.
 pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &str) {
@@ -28,11 +30,7 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
         used: vec![None; found.len()],
         found,
     };
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|one| one == name))
-    };
+    let required = |name: &str| requires(schema, name);
     if sentence.found.is_empty() {
         // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so. What is no time and
         // was not said in this sentence either is not.
