@@ -300,7 +300,7 @@ section! {
         show_score: f64 = 0.15,
         /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
         #[schemars(range(min = 0.0, max = 1.0))]
-        act_score: f64 = 0.32,
+        act_score: f64 = 0.31,
         /// How much that search counts beside the model when several tools fit; 0 leaves it to the model.
         #[schemars(range(min = 0.0, max = 100.0))]
         rank_weight: f64 = 2.0,

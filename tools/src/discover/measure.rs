@@ -84,7 +84,7 @@ fn misheard_commands_find_their_tools() {
         ALL.len()
     );
     assert!(all.served > 0, "{all:?}");
-    at_least(&all.hit_at, &[0.857, 0.954, 0.970]);
+    at_least(&all.hit_at, &[0.858, 0.954, 0.970]);
     at_least(&[found.abstained, 1.0 - found.missed], &[0.84, 0.98]);
     at_least(&[sure.abstained, 1.0 - sure.missed], &[0.95, 0.92]);
 }
@@ -109,6 +109,21 @@ fn mishearing_costs_little() {
 /// kept from the training (`tools/data/README.md`).
 #[test]
 fn tools_that_the_public_sets_lack_are_found() {
+    let quality = of_file(include_str!("../../data/held-out.tsv"));
+    assert!(quality.served > 900);
+    at_least(&quality.hit_at, &[0.91, 0.985, 0.99]);
+}
+
+/// Requests that say where and whose content is another tool's ("add the umbrella to the packing list"), kept from the training.
+#[test]
+fn where_counts_more_than_what() {
+    let quality = of_file(include_str!("../../data/held-out-places.tsv"));
+    assert!(quality.served > 500);
+    at_least(&quality.hit_at, &[0.83, 0.96, 0.99]);
+}
+
+/// Tool and request in each line.
+fn of_file(lines: &str) -> Quality {
     let command = |line: &str| {
         let (accept, text) = line.split_once('\t').unwrap();
         Command {
@@ -116,17 +131,13 @@ fn tools_that_the_public_sets_lack_are_found() {
             accept: accept.split(',').map(str::to_owned).collect(),
         }
     };
-    let commands: Vec<Command> = include_str!("../../data/held-out.tsv")
-        .lines()
-        .map(command)
-        .collect();
+    let commands: Vec<Command> = lines.lines().map(command).collect();
     for name in commands.iter().flat_map(|c| &c.accept) {
         assert!(crate::find(name).is_some(), "{name}");
     }
     let quality = measure(&Index::of(ALL), &commands, 0.0);
     println!("{quality:?}");
-    assert!(quality.served > 900);
-    at_least(&quality.hit_at, &[0.91, 0.985, 0.99]);
+    quality
 }
 
 #[track_caller]
@@ -269,6 +280,41 @@ fn sentences_are_ranked_by_their_words() {
         "notes.create",
     );
     check("launch the web browser", Tier::Learned, "system.open_app");
+}
+
+/// What a sentence opens with says what is wanted; what it is about may be anything.
+#[test]
+fn a_name_in_the_opening_counts() {
+    check(
+        "search my mail for the meeting on friday",
+        Tier::Learned,
+        "mail.search",
+    );
+    check(
+        "please search in the notes for the wifi password",
+        Tier::Learned,
+        "notes.search",
+    );
+    // Something else was said there, too.
+    let index = Index::of(ALL);
+    let opened = |text| {
+        let docs = index.ranking.opened(&index.ranking.parse(text));
+        docs.iter()
+            .map(|d| index.docs[*d].name.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(opened("search my mail for the meeting"), ["mail.search"]);
+    assert_eq!(opened("in my mail search for the meeting"), ["mail.search"]);
+    for none in [
+        "search my mail",
+        "search my old mail for the meeting",
+        "search for the mail about the meeting",
+        "lists for the lists",
+        "for about from",
+        "",
+    ] {
+        assert_eq!(opened(none), Vec::<&str>::new(), "{none:?}");
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub struct Weights {
     pub words: f32,
     /// What the likeness to its nearest example adds.
     pub near: f32,
+    /// What it adds that the sentence opens with the name of the tool.
+    pub opens: f32,
     /// What the words count for a tool that nobody taught.
     pub untaught_words: f32,
     /// What the likeness to its nearest example counts for such a tool.
@@ -38,6 +40,7 @@ impl Default for Weights {
             learned: 1.1,
             words: 0.5,
             near: 0.5,
+            opens: 1.5,
             untaught_words: 11.0,
             untaught_near: 9.0,
             untaught: 9.5,
@@ -55,9 +58,16 @@ pub struct Fit {
     pub words: f32,
     /// Likeness to its nearest example, 0 to 1.
     pub near: f32,
+    /// Whether the sentence opens with its name.
+    pub opens: bool,
 }
 
 impl Fit {
+    /// What the opening counts.
+    fn opening(self, weights: &Weights) -> f32 {
+        if self.opens { weights.opens } else { 0.0 }
+    }
+
     fn any(self) -> bool {
         self.words > 0.0 || self.near > 0.0
     }
@@ -132,7 +142,10 @@ impl Mix {
     /// how well each tool fits by its own words; `first` are tools that are found already, and so many more are wanted at most.
     pub fn rank(&self, learned: &[f32], fits: &[Fit], first: &[usize], most: usize) -> Vec<(usize, f32)> {
         let w = &self.weights;
-        let own: Vec<f32> = fits.iter().map(|f| w.words * f.words + w.near * f.near).collect();
+        let own: Vec<f32> = fits
+            .iter()
+            .map(|f| w.words * f.words + w.near * f.near + f.opening(w))
+            .collect();
         let mut intents: Vec<f32> = learned.iter().map(|l| w.learned * l).collect();
         // How much of an intent's probability each of its tools is worth.
         let mut worth = Vec::with_capacity(self.tools.len());
@@ -147,7 +160,8 @@ impl Mix {
             .map(|t| {
                 (
                     t,
-                    w.untaught_words * fits[t].words + w.untaught_near * fits[t].near - w.untaught,
+                    w.untaught_words * fits[t].words + w.untaught_near * fits[t].near + fits[t].opening(w)
+                        - w.untaught,
                 )
             })
             .collect();

@@ -313,6 +313,34 @@ impl Ranking {
         found
     }
 
+    /// The tools whose whole name the sentence opens with, in any order and with nothing else but stop words, before it says
+    /// what that is about: "search my mail" of "search my mail for the meeting".
+    pub fn opened(&self, query: &Query) -> Vec<usize> {
+        let mut opening = Vec::new();
+        let mut closed = false;
+        for (word, forms) in query.words.iter().zip(&query.forms) {
+            closed = !opening.is_empty() && words::leads_on(word);
+            if closed {
+                break;
+            }
+            match self.ids.get(&*forms.stem) {
+                _ if words::is_stop_word(word) => {}
+                Some(id) if opening.contains(id) => {}
+                Some(id) => opening.push(*id),
+                None => return Vec::new(),
+            }
+        }
+        if !closed || opening.len() < 2 {
+            return Vec::new();
+        }
+        let docs = self.places.term.get(&opening[0]).into_iter().flatten().copied();
+        let whole = |doc: &usize| {
+            let stems = &self.names[*doc].stems;
+            stems.iter().all(|s| opening.contains(s)) && opening.iter().all(|o| stems.contains(o))
+        };
+        docs.filter(whole).collect()
+    }
+
     fn normal(&self) -> &Normaliser {
         self.lexicon.normal()
     }

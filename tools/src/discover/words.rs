@@ -71,6 +71,15 @@ pub fn asks(word: &str) -> bool {
     ASKING.binary_search(&word).is_ok()
 }
 
+/// Whether what a request is about begins with this lower-cased word: "search my mail for ...", "open the file called ...".
+pub fn leads_on(word: &str) -> bool {
+    const LEADING_ON: &[&str] = &[
+        "about", "at", "by", "called", "for", "from", "in", "named", "of", "on", "saying", "that", "titled",
+        "to", "where", "which", "whose", "with",
+    ];
+    LEADING_ON.binary_search(&word).is_ok()
+}
+
 /// Turns words into stems and into the class of words that sound alike.
 pub struct Normaliser {
     stemmer: Stemmer,

@@ -73,7 +73,7 @@ fn a_tool_that_looks_something_up_is_not_called_without_the_time_that_was_named(
     check("list my open reminders", "reminders.list", "today", true, true);
     // What came on a day and what is about that day are both looked for like this.
     check(
-        "search my mail for what came on friday",
+        "search my mail for the meeting on friday",
         "mail.search",
         "friday",
         false,
