@@ -16,9 +16,7 @@ use tools::{
     reflex::{POLITE, Reflexes},
 };
 
-use super::{
-    Agent, Ending, Reply, Step, conversation::points_back, follow::domain, rules::Asked, toolbox::Toolbox,
-};
+use super::{Agent, Ending, Reply, Step, conversation::points_back, rules::Asked, toolbox::Toolbox};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
@@ -184,12 +182,10 @@ fn first_cut<'a>(
         let entry = toolbox.find(&best.name)?;
         (best.score >= sure).then_some(entry)
     };
-    // "Add close the windows and lock the door to my list" is about the list: each part by itself is something else.
-    let whole = LazyCell::new(|| toolbox.rank(text).into_iter().next().map(|whole| whole.name));
-    let about = |tool: &str| {
-        let whole = whole.as_deref();
-        whole.is_some_and(|whole| domain(whole) == domain(tool))
-    };
+    // "Add close the windows and lock the door to my list" is about the list: each part by itself is something else. Where the
+    // whole fits nothing for sure, two parts that do say more than it.
+    let whole = LazyCell::new(|| best(text));
+    let about = |tool: &Entry| whole.is_none_or(|whole| whole.domain() == tool.domain());
     let mut at = 1;
     while at < words.len() {
         let (_, before) = words[at - 1];
@@ -220,7 +216,7 @@ fn first_cut<'a>(
             // A clause behind a comma alone may be one about what was said: "mails from Anna, which are unread".
             && (joined || new_sentence || begins != Begin::Question)
             && let (Some(first), Some(second)) = (best(left), best(right))
-            && (about(first.name) || about(second.name))
+            && (about(first) || about(second))
             // What somebody dictates may hold whole clauses. Only a new sentence ends it for sure, or, where it is the name of something
             // with a time, a clause of its own that turns to Tiro.
             && (first.worded.is_empty()
