@@ -172,11 +172,11 @@ impl Index {
                 .map(|(words, near)| Fit {
                     words,
                     near,
-                    opens: false,
+                    own: false,
                 })
                 .collect();
-            for doc in self.ranking.opened(&query) {
-                fits[doc].opens = true;
+            for doc in self.ranking.own_words(&query) {
+                fits[doc].own = true;
             }
             let first: Vec<usize> = hits.iter().map(|hit| hit.doc).collect();
             hits.extend(

@@ -18,8 +18,8 @@ pub struct Weights {
     pub words: f32,
     /// What the likeness to its nearest example adds.
     pub near: f32,
-    /// What it adds that the sentence opens with the name of the tool.
-    pub opens: f32,
+    /// What it adds that the words are the tool's own ([`Fit::own`]); chosen later, and for openings 0.7 to 1.5 rank alike.
+    pub own: f32,
     /// What the words count for a tool that nobody taught.
     pub untaught_words: f32,
     /// What the likeness to its nearest example counts for such a tool.
@@ -40,7 +40,7 @@ impl Default for Weights {
             learned: 1.1,
             words: 0.5,
             near: 0.5,
-            opens: 1.5,
+            own: 1.5,
             untaught_words: 11.0,
             untaught_near: 9.0,
             untaught: 9.5,
@@ -58,14 +58,14 @@ pub struct Fit {
     pub words: f32,
     /// Likeness to its nearest example, 0 to 1.
     pub near: f32,
-    /// Whether the sentence opens with its name.
-    pub opens: bool,
+    /// Whether the sentence is one of its examples, or opens with its name.
+    pub own: bool,
 }
 
 impl Fit {
-    /// What the opening counts.
-    fn opening(self, weights: &Weights) -> f32 {
-        if self.opens { weights.opens } else { 0.0 }
+    /// What it counts that the words are the tool's own.
+    fn lift(self, weights: &Weights) -> f32 {
+        if self.own { weights.own } else { 0.0 }
     }
 
     fn any(self) -> bool {
@@ -144,7 +144,7 @@ impl Mix {
         let w = &self.weights;
         let own: Vec<f32> = fits
             .iter()
-            .map(|f| w.words * f.words + w.near * f.near + f.opening(w))
+            .map(|f| w.words * f.words + w.near * f.near + f.lift(w))
             .collect();
         let mut intents: Vec<f32> = learned.iter().map(|l| w.learned * l).collect();
         // How much of an intent's probability each of its tools is worth.
@@ -160,7 +160,7 @@ impl Mix {
             .map(|t| {
                 (
                     t,
-                    w.untaught_words * fits[t].words + w.untaught_near * fits[t].near + fits[t].opening(w)
+                    w.untaught_words * fits[t].words + w.untaught_near * fits[t].near + fits[t].lift(w)
                         - w.untaught,
                 )
             })

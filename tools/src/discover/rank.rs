@@ -72,6 +72,8 @@ struct Places {
     term: HashMap<usize, Vec<usize>>,
     /// Those of nothing but stop words.
     bare: Vec<usize>,
+    /// The tools that have this as an example, by its words.
+    examples: HashMap<String, Vec<usize>>,
     /// The letters of the names, whole or without their domain, that are long enough to be known by them.
     letters: Vec<(Letters, usize)>,
 }
@@ -192,13 +194,21 @@ impl Ranking {
         };
         let counts: Vec<HashMap<usize, f32>> = docs.iter().map(|doc| this.count(doc)).collect();
         this.weigh(&counts);
-        this.place();
+        this.place(docs);
         this
     }
 
-    /// Puts every name where it will be looked for.
-    fn place(&mut self) {
+    /// Puts every name and example where it will be looked for.
+    fn place(&mut self, docs: &[Doc]) {
         let places = &mut self.places;
+        for (doc, example) in docs
+            .iter()
+            .enumerate()
+            .flat_map(|(i, d)| d.examples.iter().map(move |e| (i, e)))
+        {
+            let words = words::split(example).join(" ");
+            places.examples.entry(words).or_default().push(doc);
+        }
         for (doc, name) in self.names.iter().enumerate() {
             places.joined.entry(name.joined.clone()).or_default().push(doc);
             places.words.entry(name.words.len()).or_default().push(doc);
@@ -313,9 +323,16 @@ impl Ranking {
         found
     }
 
+    /// The tools that speak of themselves in these words: one of their examples is the sentence, or it opens with their name.
+    pub fn own_words(&self, query: &Query) -> impl Iterator<Item = usize> {
+        let examples = self.places.examples.get(&query.words.join(" "));
+        let examples = examples.into_iter().flatten().copied();
+        examples.chain(self.opened(query))
+    }
+
     /// The tools whose whole name the sentence opens with, in any order and with nothing else but stop words, before it says
     /// what that is about: "search my mail" of "search my mail for the meeting".
-    pub fn opened(&self, query: &Query) -> Vec<usize> {
+    fn opened(&self, query: &Query) -> Vec<usize> {
         let mut opening = Vec::new();
         let mut closed = false;
         for (word, forms) in query.words.iter().zip(&query.forms) {

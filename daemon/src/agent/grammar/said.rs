@@ -9,6 +9,7 @@ use std::{borrow::Cow, fmt::Write as _, ops::Range};
 use serde_json::Value;
 
 use super::{json_inside, literal};
+use crate::agent::schema::required;
 
 /// The key that says what an argument is a stretch of; no schema that a model sees has it.
 pub(super) const KEY: &str = "x-said";
@@ -23,11 +24,7 @@ pub fn copied<'a>(schema: Cow<'a, Value>, said: &str, worded: &[&str]) -> Cow<'a
     if words(said).is_empty() {
         return schema;
     }
-    let copied: Vec<String> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    let copied: Vec<String> = required(&schema)
         .filter(|name| !worded.contains(name) && text(&schema["properties"][*name]).is_some())
         .map(str::to_owned)
         .collect();
