@@ -209,7 +209,11 @@ pub struct Known {
 
 /// Stems of the words that tools' own texts use.
 #[derive(Default)]
-pub struct Usual(HashSet<String>);
+pub struct Usual {
+    words: HashSet<String>,
+    /// Those that are only there as the name of somebody or something.
+    names: HashSet<String>,
+}
 
 impl Usual {
     /// The words of these tools.
@@ -218,8 +222,27 @@ impl Usual {
         let texts = docs
             .iter()
             .flat_map(|doc| [&doc.name, &doc.summary].into_iter().chain(&doc.examples));
-        let words = texts.flat_map(|text| words::split(text));
-        Usual(words.map(|word| normal.stem(&word)).collect())
+        let mut usual = Usual::default();
+        let mut others = HashSet::new();
+        for (at, word) in texts.flat_map(|text| text.split_whitespace().enumerate()) {
+            let all = match at > 0 && word.starts_with(char::is_uppercase) {
+                true => &mut usual.names,
+                false => &mut others,
+            };
+            all.extend(words::split(word).into_iter().map(|word| normal.stem(&word)));
+        }
+        usual.names.retain(|name| !others.contains(name));
+        usual.words = others.into_iter().chain(usual.names.iter().cloned()).collect();
+        usual
+    }
+
+    /// What a word of a name of this kind counts. That an example is about somebody called Nina makes nobody's Nina usual, where
+    /// it is she who is meant; with things that are named after people it does.
+    fn counts(&self, kind: Kind, stem: &str) -> f32 {
+        match self.words.contains(stem) && !(kind == Kind::Contact && self.names.contains(stem)) {
+            true => USUAL,
+            false => 1.0,
+        }
     }
 }
 
@@ -268,7 +291,7 @@ impl Known {
             if stem.starts_with('#') || of_name.iter().any(|known| *known.stem == stem) {
                 continue;
             }
-            let counts = if self.usual.0.contains(&stem) { USUAL } else { 1.0 };
+            let counts = self.usual.counts(kind, &stem);
             of_name.push(Word {
                 sound: self.normal.sound(&word).into(),
                 stem: stem.into(),
@@ -504,6 +527,7 @@ mod tests {
             (Kind::Reminder, "Tax return"),
             (Kind::Note, "Boiler pressure"),
             (Kind::Contact, "Tom Whitfield"),
+            (Kind::Contact, "Nina Castellano"),
             (Kind::Sender, "Gadget Weekly"),
             (Kind::Sender, "Tom Whitfield"),
         ]);
@@ -511,9 +535,13 @@ mod tests {
             let lifts: Vec<(&str, f32)> = known.lifts(said).into_iter().collect();
             assert_eq!(lifts, expect, "{said}");
         };
-        check("scrap the climbing with Tom", &[("calendar.", WHOLE)]);
         let person = [("contacts.", LOOSELY), ("mail.", LOOSELY), ("messages.", LOOSELY)];
+        // Tom has a card, too, and people are talked about in all kinds of requests.
+        let climbing = [&[("calendar.", WHOLE)][..], &person].concat();
+        check("scrap the climbing with Tom", &climbing);
         check("did Tom Whitfield write", &person);
+        // One of the tools' examples is about another Nina.
+        check("I need Nina's mobile", &person);
         check("scrap the climbing", &[("calendar.", PART)]);
         check(
             "show everything Gadget Weekly has ever sent me",

@@ -52,6 +52,14 @@ pub fn one<'a, T>(
     if let Some(item) = place(&wanted, items.len()).and_then(|at| items.get(at)) {
         return Ok(item);
     }
+    // A model takes the verb along: "scrap the bread". What stands behind its article has to be the whole name.
+    let behind: Vec<&T> = items
+        .iter()
+        .filter(|item| is_behind_article(&wanted, &bare(name(item), kind)))
+        .collect();
+    if let [only] = behind[..] {
+        return Ok(only);
+    }
     let found = heard::pick(&wanted, items, |item| vec![(name(item), 1.0)]);
     match (heard::contenders(&found), found.first()) {
         (1, Some((_, item))) => Ok(item),
@@ -135,6 +143,19 @@ pub fn bare(said: &str, kind: Kind) -> String {
     words.join(" ").trim_end_matches(['.', '!', '?']).to_owned()
 }
 
+/// Whether this name is all that stands behind the last article of a text.
+fn is_behind_article(text: &str, name: &str) -> bool {
+    const ARTICLES: [&str; 4] = ["my", "that", "the", "this"];
+    // "All but the eggs".
+    const NOT: [&str; 7] = ["apart", "but", "except", "instead", "no", "not", "without"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let article = words.iter().rposition(|word| ARTICLES.contains(word));
+    article.is_some_and(|at| {
+        let others = words[..at].iter().any(|word| NOT.contains(word));
+        !others && !name.is_empty() && words[at + 1..].join(" ") == name
+    })
+}
+
 /// "the second", "the last item": a place in the list, from 0.
 fn place(wanted: &str, count: usize) -> Option<usize> {
     const PLACES: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
@@ -184,6 +205,18 @@ mod tests {
             "bread",
             &three,
             "There is no timer called \"bread\". There is eggs, pasta and laundry room.",
+        );
+        check("scrap the pasta", &three, "pasta");
+        check("scrap the pasta one", &three, "pasta");
+        check(
+            "all but the pasta",
+            &three,
+            "There is no timer called \"all but the pasta\". There is eggs, pasta and laundry room.",
+        );
+        check(
+            "scrap the pasta machine",
+            &three,
+            "There is no timer called \"scrap the pasta machine\". There is eggs, pasta and laundry room.",
         );
         check("anything", &[], "There are no timers.");
         check("eggs", &["eggs", "Eggs"], "Which timer: eggs or Eggs?");

@@ -26,10 +26,14 @@ const HALVES: &[(&str, &str)] = &[
 /// assert_eq!(amended("thursday at one", "friday").as_deref(), Some("friday at one"));
 /// assert_eq!(amended("thursday at one", "at four").as_deref(), Some("thursday at four"));
 /// assert_eq!(amended("ten minutes", "twelve").as_deref(), Some("twelve minutes"));
+/// assert_eq!(amended("tomorrow", "the day after that").as_deref(), Some("the day after tomorrow"));
 /// assert_eq!(amended("an hour", "friday"), None);
 /// ```
 pub fn amended(old: &str, new: &str) -> Option<String> {
     let (old, new) = (trimmed(old), trimmed(new));
+    if let Some(beside) = beside(old, new) {
+        return Some(beside);
+    }
     let said = Pieces::of(new)?;
     let again = |text| {
         matches!(
@@ -83,6 +87,25 @@ pub fn amended(old: &str, new: &str) -> Option<String> {
         (_, true) if was.day => Some(new.to_owned()),
         _ => None,
     }
+}
+
+/// The day before or after another one: "the day after that".
+fn beside(old: &str, new: &str) -> Option<String> {
+    const AFTER: [&str; 4] = [
+        "the day after",
+        "the day after that",
+        "the following day",
+        "the next day",
+    ];
+    const BEFORE: [&str; 3] = ["the day before", "the day before that", "the previous day"];
+    let new = new.to_lowercase();
+    let beside = match new.as_str() {
+        new if AFTER.contains(&new) => "the day after",
+        new if BEFORE.contains(&new) => "the day before",
+        _ => return None,
+    };
+    let day = longest(old, |part| part.day && !part.hours && !part.whole && !part.length)?;
+    Some(format!("{beside} {day}")).filter(|both| is_time(both))
 }
 
 /// Whether all these words are a time or a length.

@@ -287,6 +287,8 @@ impl<'a> Sentence<'a> {
                 let bare = word.trim_start_matches(|c: char| c.is_ascii_digit());
                 vocabulary::unit(bare).is_some()
                     || bare.len() < word.len() && vocabulary::glued_unit(bare).is_some()
+                    // "Half an our": whether it is one is for the grammar to say.
+                    || word == "our"
             })
         };
         let length = |place: &Range<usize>| {
