@@ -20,8 +20,10 @@ mod refer;
 pub mod rules;
 mod schema;
 mod settings;
+mod settle;
 mod step;
 mod several;
+mod switches;
 mod reflex;
 mod finding;
 mod times;
@@ -30,10 +32,7 @@ pub mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cell::LazyCell,
-    collections::{BTreeMap, BTreeSet, HashSet},
-};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use prompts::{Message, Parsed, Piece, Rendered, Renderer, Sections, words};
 
@@ -427,7 +426,11 @@ impl Agent {
                 most if most < 1.0 && self.toolbox.is_about(tool, &text) => most * ABOUT_SOMETHING,
                 most => most,
             };
-            *best >= enough
+            let tells = || {
+                let examples = self.toolbox.find(tool).map_or(&[][..], |entry| entry.examples);
+                negation::only_tells(&text, examples)
+            };
+            *best >= enough && !tells()
         });
         if !sure && earlier.is_none() && self.asks_back() {
             let best = fit.into_iter().next();
@@ -548,28 +551,7 @@ impl Agent {
         if !self.toolbox.is_loaded(entry.name) {
             return self.just_in_time(call);
         }
-        let said = self.talk.said();
-        if let Some(said) = said.last() {
-            times::settle(&mut call.arguments, entry.times, &entry.parameters(), said);
-            times::without_time(&mut call.arguments, entry);
-            let told = self.last.as_ref().map_or("", |last| last.text.as_str());
-            names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
-            figures::settle(&mut call.arguments, &entry.parameters(), said);
-            if let Some(before) = self.before() {
-                let openers = LazyCell::new(|| several::openers(&self.toolbox));
-                refer::settle(&mut call, entry, before, &|word| openers.contains(word));
-            }
-        }
-        let names = said.last().map(|said| self.toolbox.named(entry, said));
-        let grounded = ground::ground(
-            entry.name,
-            &mut call.arguments,
-            &entry.parameters(),
-            &self.talk.heard(),
-            &said,
-            &names.unwrap_or_default(),
-            entry.worded,
-        );
+        let grounded = self.settle_arguments(&mut call, entry);
         tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
         if (grounded.made_up || grounded.missing.is_some()) && self.may_copy() {
             self.turn.must_call = vec![(entry.name.to_owned(), 1.0)];

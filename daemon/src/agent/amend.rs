@@ -58,6 +58,8 @@ const INSTEAD: &[&str] = &["instead", "rather"];
 const LEADS: &[&str] = &[
     "in", "at", "to", "from", "for", "with", "of", "on", "by", "about", "the", "my", "a", "an",
 ];
+/// Words behind which a thing stands that may be exchanged for another.
+const BEHIND: &[&str] = &["about", "by", "for", "from", "in", "of", "to", "with"];
 /// What makes words more than the name of something: whoever says these wants something else than to exchange one.
 const SENTENCE: &[&str] = &[
     "i", "i'm", "i'll", "i've", "you", "he", "she", "it", "it's", "we", "they", "that", "that's", "this",
@@ -250,6 +252,9 @@ impl Change {
         if found.is_empty() {
             found = call.choices(&self.new);
         }
+        if found.is_empty() && !self.corrects {
+            found = call.behind(&self.new);
+        }
         if found.is_empty() && is_name(&self.new) {
             if self.corrects {
                 found = call.misheard(bare(&self.new));
@@ -417,6 +422,36 @@ impl Call<'_> {
         });
         chosen
             .map(|(name, _)| (name.clone(), Value::from(new.as_str())))
+            .collect()
+    }
+
+    /// The texts in which something stands behind the word that leads to the new one: "and of ninety" after "a third of sixty".
+    fn behind(&self, new: &str) -> Vec<Found> {
+        let Some((lead, thing)) = new.split_once(char::is_whitespace) else {
+            return Vec::new();
+        };
+        if !BEHIND.contains(&lead.to_lowercase().as_str()) {
+            return Vec::new();
+        }
+        let texts = self
+            .given
+            .iter()
+            .filter(|(name, _)| !is_timed(name, self.property(name)));
+        let exchanged = |text: &str| {
+            let words = Words::of(text);
+            let mut leads = words.parts().filter(|part| part.eq_ignore_ascii_case(lead));
+            let (place, None) = (
+                leads.next()?.as_ptr() as usize - text.as_ptr() as usize,
+                leads.next(),
+            ) else {
+                return None;
+            };
+            let before = text[..place].trim_end();
+            let after = text[place + lead.len()..].trim();
+            (!before.is_empty() && !after.is_empty()).then(|| format!("{before} {lead} {}", thing.trim()))
+        };
+        texts
+            .filter_map(|(name, value)| Some((name.clone(), exchanged(value.as_str()?)?.into())))
             .collect()
     }
 

@@ -4,12 +4,21 @@
 //! argument that its own description wants only if it was said is not made up.
 
 use serde_json::{Map, Value};
-use tools::{discover::words::is_number, when::whole_number};
+use tools::{
+    discover::words::is_number,
+    system::sums::expression,
+    when::{sounds_like, whole_number},
+};
 
 use super::{names::words, schema::is_free_text};
 
 /// The argument that says which of several is meant.
 const WHICH: &str = "which";
+/// The one that says how many.
+const COUNT: &str = "count";
+/// The one that is calculated, and how many words may say what is done with the numbers.
+const SUM: &str = "expression";
+const LONGEST_LEAD: usize = 4;
 /// The argument that is a percentage, and the one that says which way it goes.
 const PERCENT: &str = "percent";
 const DIRECTION: &str = "direction";
@@ -56,9 +65,11 @@ pub fn settle(arguments: &mut Value, schema: &Value, said: &str) {
     let Some(given) = arguments.as_object_mut() else {
         return;
     };
+    settle_sum(given, schema, said);
     let said: Vec<String> = words(&said.replace('%', " percent ")).collect();
     settle_percent(given, schema, &said);
     settle_which(given, schema, &said);
+    settle_count(given, schema, &said);
     let counted = said
         .iter()
         .any(|word| is_number(word) || PLACES.contains(&word.as_str()) || COUNTS.contains(&word.as_str()));
@@ -66,6 +77,45 @@ pub fn settle(arguments: &mut Value, schema: &Value, said: &str) {
         // One is how many a single thing is: "my last mail".
         given.retain(|name, value| value.as_u64().is_none_or(|n| n < 2) || !only_if_said(schema, name));
     }
+}
+
+/// How many was said before their place: "the two newest files", where a recogniser may have heard "to" or "for".
+fn settle_count(given: &mut Map<String, Value>, schema: &Value, said: &[String]) {
+    if schema["properties"][COUNT]["type"] != "integer" {
+        return;
+    }
+    let number = |word: &String| whole_number(word).or_else(|| sounds_like(word));
+    let counted = said.windows(3).find_map(|run| {
+        let several = ["the", "my", "your"].contains(&run[0].as_str()) && PLACES.contains(&run[2].as_str());
+        number(&run[1]).filter(|number| several && *number > 1)
+    });
+    if let Some(number) = counted {
+        given.insert(COUNT.into(), number.into());
+    }
+}
+
+/// What is done with the numbers of a sum, where the model left it out: "add up 12, 8 and 31" without the adding.
+fn settle_sum(given: &mut Map<String, Value>, schema: &Value, said: &str) {
+    let written = given.get(SUM).and_then(Value::as_str);
+    let Some(written) = written.filter(|text| is_free_text(&schema["properties"][SUM]) && !is_sum(text))
+    else {
+        return;
+    };
+    let Some(at) = said.find(written) else { return };
+    let before = said[..at].rmatch_indices(char::is_whitespace);
+    let starts = before.map(|(space, _)| space + 1).chain([0]);
+    let whole = starts
+        .skip(1)
+        .take(LONGEST_LEAD)
+        .map(|start| said[start..at + written.len()].trim())
+        .find(|text| is_sum(text));
+    if let Some(whole) = whole.map(str::to_owned) {
+        given.insert(SUM.into(), whole.into());
+    }
+}
+
+fn is_sum(text: &str) -> bool {
+    expression(text).is_ok()
 }
 
 fn only_if_said(schema: &Value, name: &str) -> bool {
@@ -311,6 +361,36 @@ mod tests {
             json!({"percent": 20}),
         );
         check("timers.set", "ten percent", json!({}), json!({}));
+    }
+
+    #[test]
+    fn how_many_there_were_is_said_before_their_place() {
+        for said in ["show me the two newest files", "show me the to newest files"] {
+            check("files.recent", said, json!({"count": 5}), json!({"count": 2}));
+        }
+        check(
+            "files.recent",
+            "the newest files",
+            json!({"count": 5}),
+            json!({"count": 5}),
+        );
+        check("files.recent", "the one newest file", json!({}), json!({}));
+    }
+
+    #[test]
+    fn what_is_done_with_the_numbers_belongs_to_the_sum() {
+        let check = |said: &str, given: &str, expect: &str| {
+            let given = json!({"expression": given});
+            check("calc.evaluate", said, given, json!({"expression": expect}));
+        };
+        check(
+            "add up 12.50, 8.75 and 31",
+            "12.50, 8.75 and 31",
+            "add up 12.50, 8.75 and 31",
+        );
+        check("please add five and six", "five and six", "add five and six");
+        check("what is five plus six", "five plus six", "five plus six");
+        check("tell me about five and six", "five and six", "five and six");
     }
 
     #[test]

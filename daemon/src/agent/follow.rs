@@ -27,6 +27,9 @@ const SAME_DOMAIN: f32 = 10.0;
 const SAME_TOOL: f32 = 8.0;
 /// The same for tools of other domains.
 const OTHER_DOMAIN: f32 = 0.25;
+/// From this score on words with a verb ask for a tool of another domain whatever was said before: "send her a mail" after her
+/// birthday.
+const SURE_ALONE: f32 = 0.6;
 /// The same where only words of its name were said: "move it" is part of `files.move`.
 const OTHER_NAME: f32 = 0.1;
 /// The same where it is a verb that tools of several domains have: "read it to me" is part of `notes.read`.
@@ -35,6 +38,8 @@ const OTHER_VERB: f32 = 0.02;
 const SAME_VERB: f32 = 0.8;
 /// How likely the tool of the turn before is where there is no verb: "and the day after that".
 const AGAIN: f32 = 0.3;
+/// What the others of its domain count then.
+const NEIGHBOUR: f32 = 0.5;
 /// The same where a position that it takes is said of the thing: "turn it off" after the state of Bluetooth.
 const VALUE: f32 = 0.8;
 /// What a ranking of the words before counts beside that of these. It is for what the model is shown, never for what it
@@ -230,13 +235,22 @@ impl Agent {
         let valued = last.is_some_and(|last| self.takes(last.name, text));
         let own: Vec<(String, f32)> = hits.iter().map(|hit| (hit.name.clone(), hit.score)).collect();
         let of_verb = |name: &str| {
-            let same = own.iter().filter(|(other, _)| verb(other) == verb(name));
+            let same = own
+                .iter()
+                .filter(|(other, _)| verb(other) == verb(name) && domain(other) != domain(name));
             same.map(|(_, score)| *score).fold(0.0, f32::max)
         };
         let shared = |name: &str| {
             let mut all = self.toolbox.names();
             all.any(|other| verb(other) == verb(name) && domain(other) != domain(name))
         };
+        let odds_on = |own: f32, odds: f32| own * odds / (1.0 - own + own * odds);
+        // What a tool of the domain reaches by these words.
+        let likeliest = own
+            .iter()
+            .filter(|(name, _)| last.is_some_and(|last| domain(name) == last.domain()))
+            .map(|(_, score)| odds_on(*score, SAME_DOMAIN))
+            .fold(0.0, f32::max);
         for hit in &mut hits {
             let Some(last) = last else { break };
             // What is about the conversation itself goes on from anything.
@@ -249,11 +263,16 @@ impl Agent {
                 (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), SAME_DOMAIN),
                 (false, false) if hit.tier == Tier::Name && shared(&hit.name) => (hit.score, OTHER_VERB),
                 (false, false) if hit.tier == Tier::Keyword => (hit.score, OTHER_NAME),
+                (false, false) if hit.score >= SURE_ALONE && !again => (hit.score, 1.0),
                 (false, false) => (hit.score, OTHER_DOMAIN),
             };
-            let mut score = own * odds / (1.0 - own + own * odds);
-            if same && again {
+            let mut score = odds_on(own, odds);
+            if again && same {
+                // "And from Priya" after a look for mail: reading fits these words as well, and is another request.
+                score = score.max(likeliest);
                 score += AGAIN * (1.0 - score);
+            } else if again && same_domain {
+                score *= NEIGHBOUR;
             }
             if same && valued {
                 score += VALUE * (1.0 - score);

@@ -4,12 +4,12 @@
 //! called already), and fills an argument for a name with whatever stood near ("calendar": "school"). What is there and has a
 //! name is known without it.
 
-use std::collections::HashSet;
+use std::{cell::LazyCell, collections::HashSet};
 
 use serde_json::{Map, Value};
 use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
 
-use super::{schema::requires, several, toolbox::Toolbox};
+use super::{refer::is_pointer, schema::requires, several, toolbox::Toolbox};
 
 /// What is said of anything.
 const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
@@ -22,15 +22,16 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     };
     let schema = entry.parameters();
     let required = |name: &str| requires(&schema, name);
-    let openers = match entry.named {
-        [] => HashSet::new(),
-        _ => several::openers(toolbox),
-    };
+    let openers = LazyCell::new(|| several::openers(toolbox));
     let name_in = |kind: Kind, text: &str| {
         let part = toolbox.named_in(kind, text)?;
+        if let (Kind::Contact, Some(owner)) = (kind, owner(part, text)) {
+            return Some(owner.to_owned());
+        }
         (is_around(part, text, said, &openers) || is_told(text, told)).then(|| part.to_owned())
     };
     repeats(given, entry, &required, &name_in);
+    strays(given, said, &|word| openers.contains(word));
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
         let text = given.get(*name).and_then(Value::as_str).unwrap_or_default();
         if whole.contains(&text) {
@@ -103,6 +104,36 @@ fn repeats(
     }
 }
 
+/// Takes out of a list what led on to where it goes: "bin liners, put them on the shopping list" names one thing.
+fn strays(given: &mut Map<String, Value>, said: &str, opens: &dyn Fn(&str) -> bool) {
+    if !given.values().any(Value::is_array) {
+        return;
+    }
+    let said: Vec<String> = words(said).collect();
+    let led = said
+        .windows(2)
+        .filter(|pair| opens(&pair[0]) && is_pointer(&pair[1]))
+        .flatten()
+        .collect::<HashSet<_>>();
+    if led.is_empty() {
+        return;
+    }
+    let names: Vec<String> = given
+        .values()
+        .filter_map(|value| Some(value.as_str()?.to_lowercase()))
+        .collect();
+    let strays = |one: &Value| {
+        let text = one.as_str().unwrap_or_default().to_lowercase();
+        names.contains(&text) || words(&text).all(|word| led.contains(&word))
+    };
+    for value in given.values_mut() {
+        let Value::Array(all) = value else { continue };
+        if all.iter().any(&strays) && !all.iter().all(&strays) {
+            all.retain(|one| !strays(one));
+        }
+    }
+}
+
 /// Whether what stands around a part of a text is no name: before it verbs that begin requests, or words that were said somewhere
 /// else, and words for anything.
 fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> bool {
@@ -120,6 +151,15 @@ fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> boo
     (words(before).all(|word| is_stop(&word) || openers.contains(word.as_str())) || apart())
         && (words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
             || time_behind(part, text).is_some())
+}
+
+/// Who has what a text is about: "Nina's mobile".
+fn owner<'t>(part: &'t str, text: &str) -> Option<&'t str> {
+    let owner = part
+        .strip_suffix("'s")
+        .or_else(|| part.strip_suffix("\u{2019}s"))?;
+    let (_, behind) = text.split_once(part)?;
+    words(behind).next().map(|_| owner)
 }
 
 /// The time that stands behind a part of a text, where nothing else does: "yoga on Sunday".
@@ -183,6 +223,7 @@ mod tests {
             (Kind::List, "camping"),
             (Kind::List, "shopping"),
             (Kind::Note, "Paint colours"),
+            (Kind::Contact, "Nina Castellano"),
         ];
         let asked = Asked {
             known: Arc::new(Known::of(names, Arc::default())),
@@ -238,6 +279,13 @@ mod tests {
             json!({"title": "Push library books", "due": "Monday"}),
             json!({"title": "library books", "due": "Monday"}),
         );
+        // What somebody has is not their name.
+        check(
+            "contacts.search",
+            "I need Nina's mobile",
+            json!({"name": "Nina's mobile", "want": "phone"}),
+            json!({"name": "Nina", "want": "phone"}),
+        );
         // Tiro's own words around it.
         check(
             "calendar.update_event",
@@ -257,6 +305,18 @@ mod tests {
             "remove the dentist with Tom on Sunday",
             json!({"event": "dentist with Tom on Sunday"}),
             json!({"event": "dentist with Tom on Sunday"}),
+        );
+        check(
+            "lists.add",
+            "we need more bin liners put him on the shopping list",
+            json!({"items": ["bin liners", "put", "him", "shopping"], "list": "shopping"}),
+            json!({"items": ["bin liners"], "list": "shopping"}),
+        );
+        check(
+            "lists.add",
+            "add a book and put options on the shopping list",
+            json!({"items": ["book", "put options"], "list": "shopping"}),
+            json!({"items": ["book", "put options"], "list": "shopping"}),
         );
         // What it shall be called was written twice.
         check(

@@ -103,6 +103,11 @@ const THANKS: &[&str] = &["cheers", "ta", "thank", "thanks"];
 /// Words with which the part begins that is wanted after all.
 const BUT: &[&str] = &["but", "instead", "just", "only", "rather"];
 
+/// How somebody asks what Tiro is like, and for nothing: "would you ever read my mail".
+const ASKS_ABOUT: &[&str] = &["could", "did", "do", "have", "will", "would"];
+/// Verbs that are the same in the past: who says "I set a timer" did it.
+const PAST: &[&str] = &["cut", "hit", "let", "put", "quit", "read", "reset", "set", "shut"];
+
 /// What is left of a request that says what is not wanted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted<'a> {
@@ -162,6 +167,29 @@ fn is_request(said: &[String], opens: &dyn Fn(&str) -> bool) -> bool {
         .windows(2)
         .any(|pair| matches!(pair[0].as_str(), "or" | "nor") && opens(&pair[1]));
     said.first().is_some_and(|first| opens(first)) && !listed
+}
+
+/// Whether somebody tells what they did themselves, or asks what Tiro would ever do, in the words in which a tool is asked for;
+/// `examples` are those. "I set a timer for the rice, scrap it" asks for another one.
+pub(super) fn only_tells(text: &str, examples: &[&str]) -> bool {
+    let said: Vec<String> = words(text)
+        .into_iter()
+        .map(|(from, to)| bare(&text[from..to]))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let start = said
+        .iter()
+        .take_while(|word| FRINGE.contains(&word.as_str()))
+        .count();
+    let word = |at: usize| said.get(start + at).map_or("", String::as_str);
+    match (word(0), word(1), word(2)) {
+        // "Would you ever so kindly".
+        (asks, "you", "ever") => ASKS_ABOUT.contains(&asks) && word(3) != "so",
+        ("i", verb, _) if PAST.contains(&verb) => examples
+            .iter()
+            .any(|example| example.split_whitespace().next() == Some(verb)),
+        _ => false,
+    }
 }
 
 /// Whether this takes back a request that is not even made, and nothing more.
@@ -264,6 +292,35 @@ mod tests {
         ] {
             assert_eq!(wanted(text), Wanted::All, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_told_is_not_asked_for() {
+        let timers = ["set a timer for ten minutes", "timer for eggs"];
+        for text in [
+            "I set a timer for ten minutes earlier and it was way too long",
+            "so I set the thing for twenty minutes",
+            "would you ever set a timer by yourself",
+            "oh, do you ever set one without asking?",
+        ] {
+            assert!(only_tells(text, &timers), "{text}");
+        }
+        for text in [
+            "set a timer for ten minutes",
+            "I need a timer for ten minutes",
+            "would you set a timer",
+            "did you set the timer",
+            "would you ever so kindly set a timer",
+            "I put the eggs on, ten minutes",
+            "will you ever",
+            "",
+        ] {
+            assert_eq!(only_tells(text, &timers), text == "will you ever", "{text}");
+        }
+        assert!(!only_tells(
+            "I set that timer by mistake, get rid of it",
+            &["cancel my timer"]
+        ));
     }
 
     #[test]

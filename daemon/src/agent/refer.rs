@@ -2,8 +2,8 @@
 //!
 //! A small model copies the word itself ("name": "her", "title": "that again"), and no tool knows anybody of that name.
 
-use serde_json::Value;
-use tools::Entry;
+use serde_json::{Map, Value};
+use tools::{Entry, discover::words::is_stop_word};
 
 use super::{Call, names::words, schema};
 
@@ -11,22 +11,39 @@ use super::{Call, names::words, schema};
 const POINTERS: &[&str] = &[
     "he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those",
 ];
+/// Those of them that are what something is done with.
+const OBJECTS: &[&str] = &["her", "him", "it", "that", "them", "these", "this", "those"];
+/// Who does something.
+const SUBJECTS: &[&str] = &["he", "i", "she", "they", "we", "you"];
 /// Words around them that name nothing. No verbs: "give it to her" is a thing to do.
 const IDLE: &[&str] = &[
     "a", "after", "again", "all", "an", "do", "for", "from", "just", "my", "now", "of", "okay", "one",
     "please", "the", "then", "to", "too", "yes",
 ];
 
+/// What was done with it, and it: "moved it".
+const DEED: usize = 2;
+
 /// Puts what the call before was about into the arguments that only point at it. `done`: whether that call came to something.
 /// `opens` tells the verbs that begin requests.
-pub fn settle(call: &mut Call, entry: &Entry, before: (&Call, &Entry, bool), opens: &dyn Fn(&str) -> bool) {
+pub fn settle(
+    call: &mut Call,
+    entry: &Entry,
+    said: &str,
+    before: (&Call, &Entry, bool),
+    opens: &dyn Fn(&str) -> bool,
+) {
     let parameters = entry.parameters();
     let Some(given) = call.arguments.as_object() else {
         return;
     };
     let points = |name: &&str| {
         let text = given.get(*name).and_then(Value::as_str);
-        text.is_some_and(|text| only_points(text, opens))
+        text.is_some_and(|text| {
+            only_points(text, opens)
+                || is_deed(text, said)
+                || (points_at(said) && repeats(name, text, given, entry, said))
+        })
     };
     let pointing: Vec<&str> = may_point(entry, &parameters).filter(points).collect();
     if pointing.is_empty() {
@@ -93,13 +110,60 @@ fn only_points(text: &str, opens: &dyn Fn(&str) -> bool) -> bool {
     let mut points = false;
     for word in words(text) {
         let word = word.trim_end_matches("'s");
-        match POINTERS.contains(&word) {
+        match is_pointer(word) {
             true => points = true,
             false if IDLE.contains(&word) || opens(word) => {}
             false => return false,
         }
     }
     points
+}
+
+/// Whether a text says what was done with a thing and not which: "I moved it, so forget that" has nothing by that name.
+fn is_deed(text: &str, said: &str) -> bool {
+    let (text, said): (Vec<String>, Vec<String>) = (words(text).collect(), words(said).collect());
+    // Without who did it, it may be the name of a song: "beat it".
+    let is_told = |run: &[String]| run[1..] == text[..] && SUBJECTS.contains(&run[0].as_str());
+    text.len() == DEED
+        && text.last().is_some_and(|word| OBJECTS.contains(&word.as_str()))
+        && said.windows(DEED + 1).any(is_told)
+}
+
+/// Whether a sentence points back at anything.
+fn points_at(said: &str) -> bool {
+    words(said).any(|word| is_pointer(word.trim_end_matches("'s")))
+}
+
+/// Whether a word stands for what was spoken of.
+pub(super) fn is_pointer(word: &str) -> bool {
+    POINTERS.contains(&word)
+}
+
+/// Whether the words of an argument are part of another one, which says what is new: a model that misses what "it" stands for
+/// takes it from there ("it's at the Anchor").
+fn repeats(name: &str, text: &str, given: &Map<String, Value>, entry: &Entry, said: &str) -> bool {
+    let content = |text: &str| -> Vec<String> { words(text).filter(|word| !is_stop_word(word)).collect() };
+    let own = content(text);
+    // Who says "change Anna's name to Anna Smith" named her.
+    let named = own.iter().any(|word| {
+        words(said)
+            .filter(|one| one.trim_end_matches("'s") == word)
+            .count()
+            > 1
+    });
+    if named {
+        return false;
+    }
+    let is_new = |other: &str| entry.named.iter().all(|(named, _)| *named != other);
+    !own.is_empty()
+        && given
+            .iter()
+            .filter(|(other, _)| *other != name && is_new(other))
+            .filter_map(|(_, value)| value.as_str())
+            .any(|other| {
+                let other = content(other);
+                own.iter().all(|word| other.contains(word))
+            })
 }
 
 #[cfg(test)]
@@ -114,6 +178,11 @@ mod tests {
 
     #[track_caller]
     fn check(before: (&str, Value, bool), now: (&str, Value), expect: Value) {
+        check_said("delete it", before, now, expect);
+    }
+
+    #[track_caller]
+    fn check_said(said: &str, before: (&str, Value, bool), now: (&str, Value), expect: Value) {
         let call = |name: &str, arguments| Call {
             name: name.to_owned(),
             arguments,
@@ -122,8 +191,71 @@ mod tests {
         let last = call(name, arguments);
         let mut settled = call(now.0, now.1);
         let opens = |word: &str| ["delete", "remove", "forget"].contains(&word);
-        settle(&mut settled, entry(now.0), (&last, entry(name), done), &opens);
+        settle(
+            &mut settled,
+            entry(now.0),
+            said,
+            (&last, entry(name), done),
+            &opens,
+        );
         assert_eq!(settled.arguments, expect, "{} after {name}", now.0);
+    }
+
+    #[test]
+    fn what_repeats_the_news_or_says_what_was_done_names_nothing() {
+        let dinner = (
+            "calendar.create_event",
+            json!({"title": "dinner with Grace", "start": "saturday"}),
+            true,
+        );
+        check_said(
+            "it's at the Anchor",
+            dinner.clone(),
+            (
+                "calendar.update_event",
+                json!({"event": "Anchor", "location": "the Anchor"}),
+            ),
+            json!({"event": "dinner with Grace", "location": "the Anchor"}),
+        );
+        check_said(
+            "the tea with Tom is at the Anchor",
+            dinner,
+            (
+                "calendar.update_event",
+                json!({"event": "tea with Tom", "location": "the Anchor"}),
+            ),
+            json!({"event": "tea with Tom", "location": "the Anchor"}),
+        );
+        check_said(
+            "add that the plumber comes on Monday",
+            ("notes.read", json!({"note": "Heating"}), true),
+            (
+                "notes.append",
+                json!({"note": "Plumber", "text": "The plumber comes on Monday"}),
+            ),
+            json!({"note": "Heating", "text": "The plumber comes on Monday"}),
+        );
+        check_said(
+            "that's Anna's married name, change Anna to Anna Smith",
+            ("contacts.read", json!({"name": "Ben"}), true),
+            (
+                "contacts.update",
+                json!({"name": "Anna", "field": "name", "value": "Anna Smith"}),
+            ),
+            json!({"name": "Anna", "field": "name", "value": "Anna Smith"}),
+        );
+        check_said(
+            "search the web for beat it",
+            ("web.search", json!({"words": "rowing clubs"}), true),
+            ("web.search", json!({"words": "beat it"})),
+            json!({"words": "beat it"}),
+        );
+        check_said(
+            "I moved it, so forget that",
+            ("memory.recall", json!({"about": "spare key"}), true),
+            ("memory.forget", json!({"about": "moved it"})),
+            json!({"about": "spare key"}),
+        );
     }
 
     #[test]

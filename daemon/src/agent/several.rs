@@ -153,15 +153,17 @@ fn cut(text: &str, toolbox: &Toolbox, reflexes: &Reflexes, sure: f32) -> Vec<Str
         verbs: toolbox.names().filter_map(bare_verb).collect(),
     };
     let mut requests = Vec::new();
-    let mut rest = text.trim();
+    let mut rest = text.trim().to_owned();
     while requests.len() + 1 < MOST {
-        let Some((first, after)) = first_cut(rest, toolbox, &starts, reflexes, sure) else {
+        let cut = first_cut(&rest, toolbox, &starts, reflexes, sure);
+        let cut = cut.map(|(first, after)| (first.to_owned(), after.to_owned()));
+        let Some((first, after)) = cut.or_else(|| shared_cut(&rest, toolbox, &starts, sure)) else {
             break;
         };
-        requests.push(first.to_owned());
+        requests.push(first);
         rest = after;
     }
-    requests.push(rest.to_owned());
+    requests.push(rest);
     requests
 }
 
@@ -233,6 +235,44 @@ fn first_cut<'a>(
     None
 }
 
+/// Two things to do that share the words for Tiro: "remind me to call Ray at nine and to oil the gate on Friday". Each has to
+/// have a time of its own; else both may be one errand.
+fn shared_cut(text: &str, toolbox: &Toolbox, starts: &Starts<'_>, sure: f32) -> Option<(String, String)> {
+    let words = words(text);
+    if words.len() > LONGEST {
+        return None;
+    }
+    let word = |at: usize| words.get(at).map_or_else(String::new, |word| plain(*word, text));
+    let first = (0..words.len()).find(|at| !is(POLITE, words[*at], text))?;
+    if starts.begin(&word(first), &word(first + 1)) != Some(Begin::Me) || word(first + 2) != "to" {
+        return None;
+    }
+    let (lead, verb) = (first + 3, words.get(first + 3)?.0);
+    let best = |part: &str| {
+        let best = toolbox.rank(part).into_iter().next()?;
+        let entry = toolbox.find(&best.name)?;
+        (best.score >= sure && has_time(entry)).then_some(entry)
+    };
+    (lead + 1..words.len().saturating_sub(2)).find_map(|at| {
+        if !is(JOINTS, words[at], text) || word(at + 1) != "to" {
+            return None;
+        }
+        // "Book a flight to Rome on monday and to Paris on friday"; "call Ray at nine and to tell him that the party is on friday".
+        let same = |part: usize| word(part) == "to";
+        let clause = |part: usize| TOGETHER.contains(&word(part).as_str());
+        if (lead..at).any(same) || (at + 2..words.len()).any(clause) {
+            return None;
+        }
+        let left = text[..words[at - 1].1].trim_end_matches([',', ';']);
+        let behind = &text[words[at + 2].0..];
+        if tools::when::said_times(left).is_empty() || tools::when::said_times(behind).is_empty() {
+            return None;
+        }
+        let right = format!("{}{behind}", &text[..verb]);
+        (best(left)?.name == best(&right)?.name).then(|| (left.to_owned(), right))
+    })
+}
+
 /// With what requests begin.
 struct Starts<'a> {
     openers: HashSet<&'a str>,
@@ -276,6 +316,10 @@ impl Starts<'_> {
     }
 }
 
+/// What goes on from what stands before it, or says something about a thing.
+const TOGETHER: &[&str] = &[
+    "are", "because", "has", "her", "him", "if", "is", "it", "that", "them", "was", "were", "when", "will",
+];
 /// Questions begin with these, and so do clauses about what was named before.
 const RELATIVE: &[&str] = &["which", "who", "whose"];
 /// What follows the verb that a question begins with.
@@ -463,8 +507,31 @@ mod tests {
     }
 
     #[test]
+    fn what_shares_the_words_for_tiro_is_two() {
+        check(
+            "remind me to call Ray tomorrow at nine am and to oil the gate on Friday",
+            &[
+                "remind me to call Ray tomorrow at nine am",
+                "remind me to oil the gate on Friday",
+            ],
+        );
+        check(
+            "please remind me to water the fern tonight, and to feed the cat at eight, and to lock up at ten",
+            &[
+                "please remind me to water the fern tonight",
+                "please remind me to feed the cat at eight",
+                "please remind me to lock up at ten",
+            ],
+        );
+    }
+
+    #[test]
     fn what_is_one_request_stays_one() {
         for text in [
+            "remind me to call Ray at nine and to tell him that the party is on friday",
+            "remind me to call Ray at nine and to say the party is on friday",
+            "remind me to go to the chemist and to buy plasters tomorrow",
+            "remind me to call Ray and to oil the gate on Friday",
             "add milk and eggs to the shopping list",
             "remind me to call mum and text dad",
             "make a note that the bins go out on monday and check the meter",

@@ -4,7 +4,7 @@
 //! to and little more: it takes the hour without its day, fills the end with the start once more, writes a time of day that
 //! nobody said, or leaves the one out that was named. Each stretch of the sentence is used once.
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use serde_json::{Map, Value};
 use tools::{
@@ -15,12 +15,12 @@ use tools::{
 
 use super::schema::requires;
 
-/// Puts the times among the arguments of a call right, from what was said. `times` says which arguments are times, `schema`
-/// which have to be there.
-pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &str) {
+/// Puts the times among the arguments of a call right, from what was said.
+pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) {
     let Some(given) = arguments.as_object_mut() else {
         return;
     };
+    let (times, schema) = (entry.times, entry.parameters());
     let found = match times.is_empty() {
         true => return,
         false => said_times(said),
@@ -30,13 +30,16 @@ pub fn settle(arguments: &mut Value, times: Times<'_>, schema: &Value, said: &st
         used: vec![None; found.len()],
         found,
     };
-    let required = |name: &str| requires(schema, name);
+    let required = |name: &str| requires(&schema, name);
     if sentence.found.is_empty() {
         // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so. What is no time and
-        // was not said in this sentence either is not.
+        // was not said in this sentence either is not, nor is what the tool deals with: "out of my calendar".
+        let of_tool: Vec<String> = words(entry.name).collect();
+        let may_be =
+            |word: &str| !is_small(word) && !says_little(word) && !of_tool.iter().any(|of| of == word);
         return given.retain(|name, value| {
             let is_meant = |text: &str| {
-                is_time(text) || words(text).any(|word| words(said).any(|w| w == word) && !is_small(&word))
+                is_time(text) || words(text).any(|word| words(said).any(|w| w == word) && may_be(&word))
             };
             let says_something = || {
                 value
@@ -138,10 +141,11 @@ impl<'a> Sentence<'a> {
             // Worded by the model: what has one of its words, or says the same.
             None => {
                 let parts: Vec<String> = words(text).filter(|word| !is_small(word)).collect();
-                self.every(|one| {
+                let all = self.every(|one| {
                     let mention = &self.said[one.place.clone()];
                     words(mention).any(|word| parts.contains(&word)) || same(text, mention, hint(timing))
-                })
+                });
+                self.nearest(all, timing, text)
             }
         };
         match touched[..] {
@@ -183,6 +187,33 @@ impl<'a> Sentence<'a> {
                 }
                 Taken::AsItIs
             }
+        }
+    }
+
+    /// Of two stretches that are no parts of one time, the one that has more of these words: a model that puts the day of the first
+    /// to the hour of the second means the second. What is moved from the first goes to the second.
+    fn nearest(&self, all: Vec<usize>, timing: TimeRole, text: &str) -> Vec<usize> {
+        let [one, other] = all[..] else { return all };
+        let spans = |word: String| ["and", "through", "till", "to", "until"].contains(&word.as_str());
+        if words(text).any(spans) || together(self.text(one), self.text(other)).is_some() {
+            return all;
+        }
+        let has = |at: usize| {
+            let mention: Vec<String> = words(self.text(at)).collect();
+            let content = words(text).filter(|word| !is_small(word));
+            content.filter(|word| mention.contains(word)).count()
+        };
+        let before = self.said[..self.found[one].place.start]
+            .split_whitespace()
+            .next_back();
+        let is_from = |word: &str| word.eq_ignore_ascii_case("from");
+        let from =
+            before.is_some_and(is_from) || words(self.text(one)).next().is_some_and(|word| is_from(&word));
+        match has(one).cmp(&has(other)) {
+            Ordering::Greater => vec![one],
+            Ordering::Less => vec![other],
+            Ordering::Equal if from && timing == TimeRole::Moved => vec![other],
+            Ordering::Equal => all,
         }
     }
 
@@ -297,8 +328,11 @@ impl<'a> Sentence<'a> {
         {
             return rest.to_owned();
         }
-        if timing != TimeRole::Moved || self.found[one].kind != Kind::Length {
+        if timing != TimeRole::Moved {
             return text;
+        }
+        if self.found[one].kind != Kind::Length {
+            return self.moved_to(one).unwrap_or(text);
         }
         let ahead = words(self.said)
             .any(|word| ["ahead", "earlier", "forward", "forwards", "sooner"].contains(&word.as_str()));
@@ -306,6 +340,18 @@ impl<'a> Sentence<'a> {
             true => format!("{text} earlier"),
             false => format!("{text} later"),
         }
+    }
+
+    /// Where a thing goes that is moved from one time to another, where the sentence takes both for one stretch of time.
+    fn moved_to(&self, one: usize) -> Option<String> {
+        let place = &self.found[one].place;
+        let before = self.said[..place.start].split_whitespace().next_back();
+        let (from, to) = self.text(one).split_once(" to ")?;
+        let from = match before.is_some_and(|word| word.eq_ignore_ascii_case("from")) {
+            true => from,
+            false => from.strip_prefix("from ")?,
+        };
+        (is_time(from) && is_time(to)).then(|| to.to_owned())
     }
 
     /// Whether another argument has other words of the same time: "from tuesday to thursday".
@@ -519,10 +565,14 @@ fn is_small(word: &str) -> bool {
 
 /// Whether a text has nothing but words that name nothing: "after all".
 fn is_empty(text: &str) -> bool {
+    words(text).all(|word| says_little(&word))
+}
+
+fn says_little(word: &str) -> bool {
     const LITTLE: [&str; 12] = [
         "after", "again", "all", "anyway", "away", "instead", "more", "off", "out", "then", "though", "too",
     ];
-    words(text).all(|word| is_stop_word(&word) || LITTLE.contains(&word.as_str()))
+    is_stop_word(word) || LITTLE.contains(&word)
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {

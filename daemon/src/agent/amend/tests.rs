@@ -194,3 +194,38 @@ fn what_is_no_change_is_told_from_one() {
     assert!(change("no, at four").unwrap().corrects && !change("and at four").unwrap().corrects);
     assert_eq!(answer("Friday.").new, "Friday");
 }
+
+#[test]
+fn what_is_behind_the_same_word_is_exchanged() {
+    let sum = |text: &str| json!({"expression": text});
+    check(
+        "calc.evaluate",
+        sum("fifteen percent of eighty"),
+        "and of two hundred and forty",
+        to(sum("fifteen percent of two hundred and forty")),
+    );
+    check(
+        "calc.evaluate",
+        sum("a third of half of sixty"),
+        "and of ninety",
+        Amended::Nothing,
+    );
+    check(
+        "mail.search",
+        json!({"words": "letter from Anna"}),
+        "and from Tom",
+        to(json!({"words": "letter from Tom"})),
+    );
+    check(
+        "calendar.query",
+        json!({"when": "tomorrow"}),
+        "and the day after that",
+        to(json!({"when": "the day after tomorrow"})),
+    );
+    check(
+        "calendar.query",
+        json!({"when": "the day after tomorrow"}),
+        "and the next day",
+        to(json!({"when": "the day after the day after tomorrow"})),
+    );
+}

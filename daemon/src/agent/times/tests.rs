@@ -8,7 +8,7 @@ use super::*;
 fn check(tool: &str, said: &str, given: Value, expect: Value) {
     let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
     let mut settled = given.clone();
-    settle(&mut settled, entry.times, &entry.parameters(), said);
+    settle(&mut settled, entry, said);
     assert_eq!(settled, expect, "{said:?} {given}");
 }
 
@@ -352,9 +352,72 @@ fn a_length_and_a_day_are_two_things() {
             .iter()
             .find(|entry| entry.name == "calendar.find_slots")
             .unwrap();
-        settle(&mut settled, entry.times, &entry.parameters(), said);
+        settle(&mut settled, entry, said);
         for name in ["when", "length"] {
             assert_eq!(settled[name], expect[name], "{given}");
         }
     }
+}
+
+#[test]
+fn of_two_times_the_one_that_says_most_of_it_is_meant() {
+    // The model put the day of one to the hour of the other.
+    check(
+        "reminders.create",
+        "I must phone Grandpa before the twenty eighth, remind me on the twenty seventh at ten in the morning",
+        json!({"title": "phone Grandpa", "due": "twenty eighth at ten in the morning"}),
+        json!({"title": "phone Grandpa", "due": "twenty seventh at ten in the morning"}),
+    );
+    check(
+        "calendar.update_event",
+        "move board meeting from tuesday to thursday at nine a m",
+        json!({"event": "board meeting", "start": "tuesday at nine"}),
+        json!({"event": "board meeting", "start": "thursday at nine a m"}),
+    );
+    check(
+        "calendar.update_event",
+        "move bored meeting from tuesday two thursday at nine a m",
+        json!({"event": "bored meeting", "start": "tuesday at nine"}),
+        json!({"event": "bored meeting", "start": "thursday at nine a m"}),
+    );
+    check(
+        "reminders.create",
+        "remind me tomorrow to book the table for friday at eight",
+        json!({"title": "book the table", "due": "tomorrow at eight"}),
+        json!({"title": "book the table", "due": "tomorrow at eight"}),
+    );
+    check(
+        "calendar.create_event",
+        "rowing on monday and yoga on tuesday at seven",
+        json!({"title": "rowing", "start": "monday"}),
+        json!({"title": "rowing", "start": "monday"}),
+    );
+}
+
+#[test]
+fn where_a_thing_is_taken_from_is_no_time() {
+    check(
+        "calendar.delete_event",
+        "take climbing with Tom out of my calendar",
+        json!({"event": "climbing with Tom", "when": "out of my calendar"}),
+        json!({"event": "climbing with Tom"}),
+    );
+    check(
+        "calendar.update_event",
+        "move it to three",
+        json!({"event": "Dentist", "location": "12 Garden Street", "series": "this"}),
+        json!({"event": "Dentist", "location": "12 Garden Street", "series": "this", "start": "three"}),
+    );
+    check(
+        "timers.set",
+        "a half our timer for the potatoes please",
+        json!({"duration": "a half our timer for the potatoes please"}),
+        json!({"duration": "a half our"}),
+    );
+    check(
+        "timers.set",
+        "set a half our timer",
+        json!({"duration": "half our"}),
+        json!({"duration": "a half our"}),
+    );
 }

@@ -1,0 +1,42 @@
+//! The arguments of a call, put right before anything is done: each room knows one kind of mistake, and none of them a tool by
+//! its name.
+
+use std::cell::LazyCell;
+
+use tools::Entry;
+
+use super::{
+    Agent, Call, figures,
+    ground::{self, Grounded},
+    names, refer, several, switches, times,
+};
+
+impl Agent {
+    /// Puts right what a model wrote, from what was said and what the call before was about; what nobody said goes last.
+    pub(super) fn settle_arguments(&self, call: &mut Call, entry: &Entry) -> Grounded {
+        let schema = entry.parameters();
+        let said = self.talk.said();
+        if let Some(said) = said.last() {
+            times::settle(&mut call.arguments, entry, said);
+            times::without_time(&mut call.arguments, entry);
+            let told = self.last.as_ref().map_or("", |last| last.text.as_str());
+            names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
+            figures::settle(&mut call.arguments, &schema, said);
+            switches::settle(&mut call.arguments, entry.name, &schema, said);
+            if let Some(before) = self.before() {
+                let openers = LazyCell::new(|| several::openers(&self.toolbox));
+                refer::settle(call, entry, said, before, &|word| openers.contains(word));
+            }
+        }
+        let names = said.last().map(|said| self.toolbox.named(entry, said));
+        ground::ground(
+            entry.name,
+            &mut call.arguments,
+            &schema,
+            &self.talk.heard(),
+            &said,
+            &names.unwrap_or_default(),
+            entry.worded,
+        )
+    }
+}
