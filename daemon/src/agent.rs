@@ -428,7 +428,7 @@ impl Agent {
             };
             let tells = || {
                 let examples = self.toolbox.find(tool).map_or(&[][..], |entry| entry.examples);
-                negation::only_tells(&text, examples)
+                negation::only_tells(&text, examples, &|word| openers.contains(word))
             };
             *best >= enough && !tells()
         });

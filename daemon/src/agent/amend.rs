@@ -430,7 +430,9 @@ impl Call<'_> {
         let Some((lead, thing)) = new.split_once(char::is_whitespace) else {
             return Vec::new();
         };
-        if !BEHIND.contains(&lead.to_lowercase().as_str()) {
+        let lead = lead.to_lowercase();
+        // An argument of that name is where it goes: "and from Tom".
+        if !BEHIND.contains(&lead.as_str()) || self.given.contains_key(&lead) {
             return Vec::new();
         }
         let texts = self
@@ -439,16 +441,20 @@ impl Call<'_> {
             .filter(|(name, _)| !is_timed(name, self.property(name)));
         let exchanged = |text: &str| {
             let words = Words::of(text);
-            let mut leads = words.parts().filter(|part| part.eq_ignore_ascii_case(lead));
-            let (place, None) = (
-                leads.next()?.as_ptr() as usize - text.as_ptr() as usize,
-                leads.next(),
-            ) else {
+            let mut leads = words.parts().filter(|part| part.eq_ignore_ascii_case(&lead));
+            let (Some(place), None) = (leads.next(), leads.next()) else {
                 return None;
             };
-            let before = text[..place].trim_end();
-            let after = text[place + lead.len()..].trim();
-            (!before.is_empty() && !after.is_empty()).then(|| format!("{before} {lead} {}", thing.trim()))
+            let start = place.as_ptr() as usize - text.as_ptr() as usize;
+            let before = text[..start].trim_end();
+            let after = Words {
+                text: text[start + place.len()..].trim(),
+            };
+            // "From Rome with Anna": what is behind the next of them would be lost.
+            let mut parts = after.parts();
+            let more = parts.any(|part| BEHIND.contains(&part.to_lowercase().as_str()));
+            let whole = !before.is_empty() && !after.text.is_empty() && !more;
+            whole.then(|| format!("{before} {lead} {}", thing.trim()))
         };
         texts
             .filter_map(|(name, value)| Some((name.clone(), exchanged(value.as_str()?)?.into())))

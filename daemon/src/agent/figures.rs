@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tools::{
     discover::words::is_number,
     system::sums::expression,
-    when::{sounds_like, whole_number},
+    when::{is_time, sounds_like, whole_number},
 };
 
 use super::{names::words, schema::is_free_text};
@@ -79,14 +79,21 @@ pub fn settle(arguments: &mut Value, schema: &Value, said: &str) {
     }
 }
 
-/// How many was said before their place: "the two newest files", where a recogniser may have heard "to" or "for".
+/// How many was said before their place: "the two newest files", where a recogniser may have heard "to" or "for". Weeks are no
+/// things that are listed.
 fn settle_count(given: &mut Map<String, Value>, schema: &Value, said: &[String]) {
     if schema["properties"][COUNT]["type"] != "integer" {
         return;
     }
-    let number = |word: &String| whole_number(word).or_else(|| sounds_like(word));
-    let counted = said.windows(3).find_map(|run| {
-        let several = ["the", "my", "your"].contains(&run[0].as_str()) && PLACES.contains(&run[2].as_str());
+    let number = |word: &String| match word.as_str() {
+        "to" | "too" | "for" => sounds_like(word),
+        _ => whole_number(word),
+    };
+    let counted = said.windows(4).find_map(|run| {
+        let several = ["the", "my", "your"].contains(&run[0].as_str())
+            && PLACES.contains(&run[2].as_str())
+            && run[3].ends_with('s')
+            && !is_time(&format!("two {}", run[3]));
         number(&run[1]).filter(|number| several && *number > 1)
     });
     if let Some(number) = counted {
@@ -103,7 +110,7 @@ fn settle_sum(given: &mut Map<String, Value>, schema: &Value, said: &str) {
     };
     let Some(at) = said.find(written) else { return };
     let before = said[..at].rmatch_indices(char::is_whitespace);
-    let starts = before.map(|(space, _)| space + 1).chain([0]);
+    let starts = before.map(|(at, space)| at + space.len()).chain([0]);
     let whole = starts
         .skip(1)
         .take(LONGEST_LEAD)
@@ -375,6 +382,8 @@ mod tests {
             json!({"count": 5}),
         );
         check("files.recent", "the one newest file", json!({}), json!({}));
+        let slots = "find half an hour in the two next weeks";
+        check("calendar.find_slots", slots, json!({}), json!({}));
     }
 
     #[test]
@@ -391,6 +400,12 @@ mod tests {
         check("please add five and six", "five and six", "add five and six");
         check("what is five plus six", "five plus six", "five plus six");
         check("tell me about five and six", "five and six", "five and six");
+        check("tell me\u{a0}about five and six", "five and six", "five and six");
+        check(
+            "add\u{3000}up five and six",
+            "five and six",
+            "add\u{3000}up five and six",
+        );
     }
 
     #[test]

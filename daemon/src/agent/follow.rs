@@ -4,6 +4,8 @@
 //! A change that is clear needs no model: the call of the turn before is made again with the one argument changed. What
 //! was done is taken back with it, in one step (`act`), so that never half of a correction stands.
 
+use std::collections::HashSet;
+
 use prompts::words;
 use tools::{
     Effect, Entry,
@@ -16,6 +18,7 @@ use super::{
     negation::{self, Wanted},
     several,
     step::Undo,
+    switches::SWITCH,
     unsure::Unsure,
 };
 
@@ -27,9 +30,13 @@ const SAME_DOMAIN: f32 = 10.0;
 const SAME_TOOL: f32 = 8.0;
 /// The same for tools of other domains.
 const OTHER_DOMAIN: f32 = 0.25;
-/// From this score on words with a verb ask for a tool of another domain whatever was said before: "send her a mail" after her
-/// birthday.
-const SURE_ALONE: f32 = 0.6;
+/// From this score on words with a verb and all that it is about ask for a tool of another domain whatever was said before: "send
+/// her a mail" after her birthday.
+const SURE_ALONE: f32 = 0.5;
+/// How much likelier the domain of the turn before is then.
+const BESIDE_SURE: f32 = 2.0;
+/// Words of "and from Priya", at most.
+const SHORT: usize = 6;
 /// The same where only words of its name were said: "move it" is part of `files.move`.
 const OTHER_NAME: f32 = 0.1;
 /// The same where it is a verb that tools of several domains have: "read it to me" is part of `notes.read`.
@@ -245,6 +252,21 @@ impl Agent {
             all.any(|other| verb(other) == verb(name) && domain(other) != domain(name))
         };
         let odds_on = |own: f32, odds: f32| own * odds / (1.0 - own + own * odds);
+        // "And the library books, push those to Monday" has its own verb, and says more than another thing.
+        let elliptic = again && is_short(text) && !has_verb(text, &several::openers(&self.toolbox));
+        // "Move that to friday" is sure to be a reminder only as long as nothing is known of what that is.
+        let names_it = |word: String| THINGS.contains(&word.as_str());
+        let stands_alone = !again && !super::names::words(text).any(names_it);
+        let is_sure = |hit: &Match| {
+            let by_name = matches!(hit.tier, Tier::Name | Tier::Keyword);
+            stands_alone && hit.score >= SURE_ALONE && !by_name
+        };
+        let elsewhere =
+            |hit: &Match| is_sure(hit) && last.is_some_and(|last| domain(&hit.name) != last.domain());
+        let (same_tool, same_domain_odds) = match hits.iter().any(elsewhere) {
+            true => (BESIDE_SURE, BESIDE_SURE),
+            false => (SAME_TOOL, SAME_DOMAIN),
+        };
         // What a tool of the domain reaches by these words.
         let likeliest = own
             .iter()
@@ -259,20 +281,22 @@ impl Agent {
             }
             let (same_domain, same) = (domain(&hit.name) == last.domain(), hit.name == last.name);
             let (own, odds) = match (same, same_domain) {
-                (true, _) => (hit.score, SAME_TOOL),
-                (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), SAME_DOMAIN),
+                (true, _) => (hit.score, same_tool),
+                (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), same_domain_odds),
                 (false, false) if hit.tier == Tier::Name && shared(&hit.name) => (hit.score, OTHER_VERB),
                 (false, false) if hit.tier == Tier::Keyword => (hit.score, OTHER_NAME),
-                (false, false) if hit.score >= SURE_ALONE && !again => (hit.score, 1.0),
+                (false, false) if is_sure(hit) => (hit.score, 1.0),
                 (false, false) => (hit.score, OTHER_DOMAIN),
             };
             let mut score = odds_on(own, odds);
-            if again && same {
+            if elliptic && same {
                 // "And from Priya" after a look for mail: reading fits these words as well, and is another request.
                 score = score.max(likeliest);
-                score += AGAIN * (1.0 - score);
-            } else if again && same_domain {
+            } else if elliptic && same_domain {
                 score *= NEIGHBOUR;
+            }
+            if again && same {
+                score += AGAIN * (1.0 - score);
             }
             if same && valued {
                 score += VALUE * (1.0 - score);
@@ -336,8 +360,8 @@ const PLACING: &[&str] = &[
     "a", "again", "bit", "can", "could", "it", "little", "make", "now", "please", "put", "set", "switch",
     "that", "them", "then", "these", "this", "too", "turn", "would", "you",
 ];
-/// The argument of tools that switch something.
-const SWITCH: &str = "on";
+/// Words for the thing that was spoken of.
+const THINGS: &[&str] = &["it", "one", "ones", "that", "them", "these", "this", "those"];
 
 /// The domain of what is about the conversation itself.
 const ASSISTANT: &str = "assistant";
@@ -351,6 +375,16 @@ pub(super) fn domain(name: &str) -> &str {
 fn verb(name: &str) -> &str {
     let rest = name.split('.').nth(1).unwrap_or_default();
     rest.split('_').next().unwrap_or_default()
+}
+
+/// Whether a verb with which requests begin stands anywhere in these words.
+fn has_verb(text: &str, openers: &HashSet<&str>) -> bool {
+    super::names::words(text).any(|word| openers.contains(word.as_str()))
+}
+
+/// Whether these words are few enough to name nothing but another thing.
+fn is_short(text: &str) -> bool {
+    super::names::words(text).count() <= SHORT
 }
 
 fn sort(hits: &mut [Match]) {

@@ -11,6 +11,23 @@ use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
 
 use super::{refer::is_pointer, schema::requires, several, toolbox::Toolbox};
 
+/// What is known of people.
+const OF_PEOPLE: &[&str] = &[
+    "address",
+    "birthday",
+    "cell",
+    "contact",
+    "details",
+    "email",
+    "home",
+    "mail",
+    "mobile",
+    "number",
+    "numbers",
+    "phone",
+    "telephone",
+    "work",
+];
 /// What is said of anything.
 const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
 
@@ -104,32 +121,25 @@ fn repeats(
     }
 }
 
-/// Takes out of a list what led on to where it goes: "bin liners, put them on the shopping list" names one thing.
+/// Takes out of a list what led on to where it goes, word for word: "bin liners, put them on the shopping list" names one thing.
 fn strays(given: &mut Map<String, Value>, said: &str, opens: &dyn Fn(&str) -> bool) {
-    if !given.values().any(Value::is_array) {
-        return;
-    }
-    let said: Vec<String> = words(said).collect();
-    let led = said
-        .windows(2)
-        .filter(|pair| opens(&pair[0]) && is_pointer(&pair[1]))
-        .flatten()
-        .collect::<HashSet<_>>();
-    if led.is_empty() {
-        return;
-    }
     let names: Vec<String> = given
         .values()
         .filter_map(|value| Some(value.as_str()?.to_lowercase()))
         .collect();
-    let strays = |one: &Value| {
-        let text = one.as_str().unwrap_or_default().to_lowercase();
-        names.contains(&text) || words(&text).all(|word| led.contains(&word))
-    };
+    let said: Vec<String> = words(said).collect();
     for value in given.values_mut() {
         let Value::Array(all) = value else { continue };
-        if all.iter().any(&strays) && !all.iter().all(&strays) {
-            all.retain(|one| !strays(one));
+        let lower = |one: &Value| one.as_str().unwrap_or_default().to_lowercase();
+        let items: Vec<String> = all.iter().map(lower).collect();
+        // Only a sentence that was taken apart has both as things of their own: who wants to "send it" has one.
+        let led = said.windows(2).find(|pair| {
+            opens(&pair[0]) && is_pointer(&pair[1]) && pair.iter().all(|word| items.contains(word))
+        });
+        let Some(led) = led else { continue };
+        let strays = |one: &String| led.contains(one) || names.contains(one);
+        if !items.iter().all(strays) {
+            all.retain(|one| !strays(&lower(one)));
         }
     }
 }
@@ -153,13 +163,17 @@ fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> boo
             || time_behind(part, text).is_some())
 }
 
-/// Who has what a text is about: "Nina's mobile".
+/// Who has what a text is about: "Nina's mobile". Anna's mum is somebody else.
 fn owner<'t>(part: &'t str, text: &str) -> Option<&'t str> {
     let owner = part
         .strip_suffix("'s")
         .or_else(|| part.strip_suffix("\u{2019}s"))?;
     let (_, behind) = text.split_once(part)?;
-    words(behind).next().map(|_| owner)
+    let mut behind = words(behind).peekable();
+    behind.peek()?;
+    behind
+        .all(|word| OF_PEOPLE.contains(&word.as_str()))
+        .then_some(owner)
 }
 
 /// The time that stands behind a part of a text, where nothing else does: "yoga on Sunday".
@@ -286,6 +300,12 @@ mod tests {
             json!({"name": "Nina's mobile", "want": "phone"}),
             json!({"name": "Nina", "want": "phone"}),
         );
+        check(
+            "contacts.update",
+            "change Nina's mum's number to 0123",
+            json!({"name": "Nina's mum", "field": "phone"}),
+            json!({"name": "Nina's mum", "field": "phone"}),
+        );
         // Tiro's own words around it.
         check(
             "calendar.update_event",
@@ -311,6 +331,12 @@ mod tests {
             "we need more bin liners put him on the shopping list",
             json!({"items": ["bin liners", "put", "him", "shopping"], "list": "shopping"}),
             json!({"items": ["bin liners"], "list": "shopping"}),
+        );
+        check(
+            "lists.add",
+            "add buy a gift wrap it and send it to my party list",
+            json!({"items": ["buy a gift", "wrap it", "send it"], "list": "party"}),
+            json!({"items": ["buy a gift", "wrap it", "send it"], "list": "party"}),
         );
         check(
             "lists.add",

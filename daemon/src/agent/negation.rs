@@ -171,16 +171,20 @@ fn is_request(said: &[String], opens: &dyn Fn(&str) -> bool) -> bool {
 
 /// Whether somebody tells what they did themselves, or asks what Tiro would ever do, in the words in which a tool is asked for;
 /// `examples` are those. "I set a timer for the rice, scrap it" asks for another one.
-pub(super) fn only_tells(text: &str, examples: &[&str]) -> bool {
-    let said: Vec<String> = words(text)
-        .into_iter()
-        .map(|(from, to)| bare(&text[from..to]))
-        .filter(|word| !word.is_empty())
-        .collect();
+pub(super) fn only_tells(text: &str, examples: &[&str], opens: &dyn Fn(&str) -> bool) -> bool {
+    let places = words(text);
+    let clause = |at: usize| text[..places[at].0].trim_end().ends_with([',', ';', '.']);
+    let said: Vec<String> = places.iter().map(|(from, to)| bare(&text[*from..*to])).collect();
     let start = said
         .iter()
         .take_while(|word| FRINGE.contains(&word.as_str()))
         .count();
+    // "I set an alarm for seven, make it eight" asks for something all the same.
+    let asks = (start + 2..said.len())
+        .any(|at| opens(&said[at]) && (clause(at) || FRINGE.contains(&said[at - 1].as_str())));
+    if asks {
+        return false;
+    }
     let word = |at: usize| said.get(start + at).map_or("", String::as_str);
     match (word(0), word(1), word(2)) {
         // "Would you ever so kindly".
@@ -297,13 +301,14 @@ mod tests {
     #[test]
     fn what_is_told_is_not_asked_for() {
         let timers = ["set a timer for ten minutes", "timer for eggs"];
+        let opens = |word: &str| ["cancel", "make", "set"].contains(&word);
         for text in [
             "I set a timer for ten minutes earlier and it was way too long",
             "so I set the thing for twenty minutes",
             "would you ever set a timer by yourself",
             "oh, do you ever set one without asking?",
         ] {
-            assert!(only_tells(text, &timers), "{text}");
+            assert!(only_tells(text, &timers, &opens), "{text}");
         }
         for text in [
             "set a timer for ten minutes",
@@ -312,14 +317,16 @@ mod tests {
             "did you set the timer",
             "would you ever so kindly set a timer",
             "I put the eggs on, ten minutes",
-            "will you ever",
+            "I set a timer for ten minutes, make it twenty",
+            "I set a timer for the rice so cancel it",
             "",
         ] {
-            assert_eq!(only_tells(text, &timers), text == "will you ever", "{text}");
+            assert!(!only_tells(text, &timers, &opens), "{text}");
         }
         assert!(!only_tells(
             "I set that timer by mistake, get rid of it",
-            &["cancel my timer"]
+            &["cancel my timer"],
+            &opens
         ));
     }
 

@@ -25,13 +25,14 @@ const IDLE: &[&str] = &[
 const DEED: usize = 2;
 
 /// Puts what the call before was about into the arguments that only point at it. `done`: whether that call came to something.
-/// `opens` tells the verbs that begin requests.
+/// `opens` tells the verbs that begin requests, `is_there` whether something of the kind that an argument names is called so.
 pub fn settle(
     call: &mut Call,
     entry: &Entry,
     said: &str,
     before: (&Call, &Entry, bool),
     opens: &dyn Fn(&str) -> bool,
+    is_there: &dyn Fn(&str, &str) -> bool,
 ) {
     let parameters = entry.parameters();
     let Some(given) = call.arguments.as_object() else {
@@ -42,7 +43,7 @@ pub fn settle(
         text.is_some_and(|text| {
             only_points(text, opens)
                 || is_deed(text, said)
-                || (points_at(said) && repeats(name, text, given, entry, said))
+                || (begins_pointing(said) && !is_there(name, text) && repeats(name, text, given, entry, said))
         })
     };
     let pointing: Vec<&str> = may_point(entry, &parameters).filter(points).collect();
@@ -129,9 +130,12 @@ fn is_deed(text: &str, said: &str) -> bool {
         && said.windows(DEED + 1).any(is_told)
 }
 
-/// Whether a sentence points back at anything.
-fn points_at(said: &str) -> bool {
-    words(said).any(|word| is_pointer(word.trim_end_matches("'s")))
+/// Whether a sentence begins with what was spoken of, or with what is done to it: "it's at the Anchor", "add that ...".
+fn begins_pointing(said: &str) -> bool {
+    words(said)
+        .filter(|word| !IDLE.contains(&word.as_str()) && word != "and")
+        .take(2)
+        .any(|word| is_pointer(word.trim_end_matches("'s")))
 }
 
 /// Whether a word stands for what was spoken of.
@@ -139,26 +143,25 @@ pub(super) fn is_pointer(word: &str) -> bool {
     POINTERS.contains(&word)
 }
 
-/// Whether the words of an argument are part of another one, which says what is new: a model that misses what "it" stands for
-/// takes it from there ("it's at the Anchor").
+/// Whether the words of an argument that names something are part of another one, which says what is new: a model that misses what
+/// "it" stands for takes them from there.
 fn repeats(name: &str, text: &str, given: &Map<String, Value>, entry: &Entry, said: &str) -> bool {
+    let is_named = |argument: &str| entry.named.iter().any(|(named, _)| *named == argument);
     let content = |text: &str| -> Vec<String> { words(text).filter(|word| !is_stop_word(word)).collect() };
     let own = content(text);
     // Who says "change Anna's name to Anna Smith" named her.
-    let named = own.iter().any(|word| {
+    let twice = own.iter().any(|word| {
         words(said)
             .filter(|one| one.trim_end_matches("'s") == word)
             .count()
             > 1
     });
-    if named {
-        return false;
-    }
-    let is_new = |other: &str| entry.named.iter().all(|(named, _)| *named != other);
-    !own.is_empty()
+    is_named(name)
+        && !own.is_empty()
+        && !twice
         && given
             .iter()
-            .filter(|(other, _)| *other != name && is_new(other))
+            .filter(|(other, _)| *other != name && !is_named(other))
             .filter_map(|(_, value)| value.as_str())
             .any(|other| {
                 let other = content(other);
@@ -197,6 +200,7 @@ mod tests {
             said,
             (&last, entry(name), done),
             &opens,
+            &|_, text| text == "Bens",
         );
         assert_eq!(settled.arguments, expect, "{} after {name}", now.0);
     }
@@ -234,6 +238,38 @@ mod tests {
                 json!({"note": "Plumber", "text": "The plumber comes on Monday"}),
             ),
             json!({"note": "Heating", "text": "The plumber comes on Monday"}),
+        );
+        // What is there by that name is meant, and a new thing is what it is called.
+        check_said(
+            "it's at Bens",
+            ("calendar.query", json!({"text": "dinner"}), true),
+            (
+                "calendar.update_event",
+                json!({"event": "Bens", "location": "Bens"}),
+            ),
+            json!({"event": "Bens", "location": "Bens"}),
+        );
+        check_said(
+            "and text Anna that I'm running late",
+            (
+                "messages.send",
+                json!({"to": "Ben", "text": "I'm on my way"}),
+                true,
+            ),
+            (
+                "messages.send",
+                json!({"to": "Anna", "text": "Hi Anna, I'm running late"}),
+            ),
+            json!({"to": "Anna", "text": "Hi Anna, I'm running late"}),
+        );
+        check_said(
+            "I'm at the dentist this friday at ten",
+            ("calendar.create_event", json!({"title": "lunch with Anna"}), true),
+            (
+                "calendar.create_event",
+                json!({"title": "dentist", "location": "the dentist"}),
+            ),
+            json!({"title": "dentist", "location": "the dentist"}),
         );
         check_said(
             "that's Anna's married name, change Anna to Anna Smith",

@@ -1,5 +1,5 @@
-//! The arguments of a call, put right before anything is done: each room knows one kind of mistake, and none of them a tool by
-//! its name.
+//! The arguments of a call, put right before anything is done: each room knows one kind of mistake, and goes by what schemas and
+//! tools say of themselves.
 
 use std::cell::LazyCell;
 
@@ -25,7 +25,18 @@ impl Agent {
             switches::settle(&mut call.arguments, entry.name, &schema, said);
             if let Some(before) = self.before() {
                 let openers = LazyCell::new(|| several::openers(&self.toolbox));
-                refer::settle(call, entry, said, before, &|word| openers.contains(word));
+                let is_there = |argument: &str, text: &str| {
+                    let kind = entry.named.iter().find(|(named, _)| *named == argument);
+                    kind.is_some_and(|(_, kind)| self.toolbox.named_in(*kind, text).is_some())
+                };
+                refer::settle(
+                    call,
+                    entry,
+                    said,
+                    before,
+                    &|word| openers.contains(word),
+                    &is_there,
+                );
             }
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));

@@ -14,6 +14,7 @@ use tools::{
     Entry, TimeRole,
     discover::words::asks,
     reflex::{POLITE, Reflexes},
+    when::{joined, said_times},
 };
 
 use super::{Agent, Ending, Reply, Step, conversation::points_back, rules::Asked, toolbox::Toolbox};
@@ -265,12 +266,25 @@ fn shared_cut(text: &str, toolbox: &Toolbox, starts: &Starts<'_>, sure: f32) -> 
         }
         let left = text[..words[at - 1].1].trim_end_matches([',', ';']);
         let behind = &text[words[at + 2].0..];
-        if tools::when::said_times(left).is_empty() || tools::when::said_times(behind).is_empty() {
+        if !has_own_times(left, behind) {
             return None;
         }
         let right = format!("{}{behind}", &text[..verb]);
         (best(left)?.name == best(&right)?.name).then(|| (left.to_owned(), right))
     })
+}
+
+/// Whether both of two requests end with a time that stands for itself. "Tomorrow at nine" and "at ten" share their day.
+fn has_own_times(left: &str, right: &str) -> bool {
+    let (all, last) = (said_times(left), said_times(right));
+    let (Some(one), Some(other)) = (all.last(), last.last()) else {
+        return false;
+    };
+    let is_end = right[other.place.end..].chars().all(|c| !c.is_alphanumeric());
+    // A day goes together with what is only an hour.
+    let is_hour = |text: &str| joined("tomorrow", text).is_some();
+    let (one, other) = (&left[one.place.clone()], &right[other.place.clone()]);
+    is_end && (!is_hour(other) || is_hour(one))
 }
 
 /// With what requests begin.
@@ -318,7 +332,8 @@ impl Starts<'_> {
 
 /// What goes on from what stands before it, or says something about a thing.
 const TOGETHER: &[&str] = &[
-    "are", "because", "has", "her", "him", "if", "is", "it", "that", "them", "was", "were", "when", "will",
+    "are", "because", "has", "he", "her", "him", "i", "if", "is", "it", "she", "that", "them", "they", "was",
+    "we", "were", "when", "which", "who", "will", "you",
 ];
 /// Questions begin with these, and so do clauses about what was named before.
 const RELATIVE: &[&str] = &["which", "who", "whose"];
@@ -516,9 +531,9 @@ mod tests {
             ],
         );
         check(
-            "please remind me to water the fern tonight, and to feed the cat at eight, and to lock up at ten",
+            "please remind me to water the fern at seven, and to feed the cat at eight, and to lock up at ten",
             &[
-                "please remind me to water the fern tonight",
+                "please remind me to water the fern at seven",
                 "please remind me to feed the cat at eight",
                 "please remind me to lock up at ten",
             ],
@@ -530,6 +545,8 @@ mod tests {
         for text in [
             "remind me to call Ray at nine and to tell him that the party is on friday",
             "remind me to call Ray at nine and to say the party is on friday",
+            "remind me to call Ray tomorrow at nine and to oil the gate at ten",
+            "remind me to book a table for friday and to tell Anna we meet at seven",
             "remind me to go to the chemist and to buy plasters tomorrow",
             "remind me to call Ray and to oil the gate on Friday",
             "add milk and eggs to the shopping list",

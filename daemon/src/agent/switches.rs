@@ -1,11 +1,12 @@
 //! "Off" that was heard as "of": the opposite of what was asked must not be done because of one letter.
 
 use serde_json::{Value, json};
+use tools::discover::words::asks;
 
 use super::names::words;
 
 /// The argument of tools that switch one thing.
-const SWITCH: &str = "on";
+pub(super) const SWITCH: &str = "on";
 /// What switches a thing.
 const VERBS: &[&str] = &["switch", "turn"];
 /// What may stand behind "off" in a request, and begins nothing that something is a part of.
@@ -19,37 +20,49 @@ pub fn settle(arguments: &mut Value, tool: &str, schema: &Value, said: &str) {
         return;
     };
     let said: Vec<String> = words(said).collect();
-    // "Mute the sound of the film": only where the thing has a switch of its name.
     let thing = tool.split('.').nth(1).unwrap_or_default().replace('_', "");
-    if !said.concat().contains(&thing) || !is_switched_of(&said) {
+    // "Is bluetooth switched of" asks. What has another name is another thing: silence is what is switched on with "turn the sound off".
+    if said.first().is_none_or(|first| asks(first)) || !is_switched_of(&said, &thing) {
         return;
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let positions = property["enum"].as_array();
         let has = |position: &str| positions.is_some_and(|all| all.contains(&json!(position)));
-        match () {
-            () if has("on") && has("off") => given.insert(name.clone(), "off".into()),
-            () if name == SWITCH && positions.is_none() => given.insert(name.clone(), false.into()),
-            () => None,
+        let off = match () {
+            () if has("on") && has("off") => json!("off"),
+            () if name == SWITCH && positions.is_none() => json!(false),
+            () => continue,
         };
+        // Who connects something switches nothing.
+        if given
+            .get(name)
+            .is_none_or(|value| *value == json!("on") || *value == json!(true))
+        {
+            given.insert(name.clone(), off);
+        }
     }
 }
 
-/// Whether something is switched "of": behind its verb, at the end or before what is no noun.
-fn is_switched_of(said: &[String]) -> bool {
-    let Some(verb) = said.iter().position(|word| VERBS.contains(&word.as_str())) else {
-        return false;
+/// Whether this thing is switched "of": "turn bluetooth of", "turn of the bluetooth".
+fn is_switched_of(said: &[String], thing: &str) -> bool {
+    let names = |words: &[String]| {
+        let words = words
+            .iter()
+            .filter(|word| !["my", "the"].contains(&word.as_str()));
+        words.map(String::as_str).collect::<String>()
     };
-    let position = |word: &&String| ["off", "of", "on"].contains(&word.as_str());
-    let mut positions = said[verb..].iter().filter(position);
-    let (Some("of"), None) = (positions.next().map(String::as_str), positions.next()) else {
-        return false;
-    };
-    let at = said.iter().rposition(|word| word == "of").unwrap_or_default();
-    // "Turn of the wifi".
-    let leads = at == verb + 1;
-    let next = said.get(at + 1);
-    leads || next.is_none_or(|next| AFTER.contains(&next.as_str()))
+    let verbs = said
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| VERBS.contains(&word.as_str()));
+    verbs.map(|(at, _)| &said[at + 1..]).any(|behind| {
+        let Some(of) = behind.iter().position(|word| word == "of") else {
+            return false;
+        };
+        let (before, after) = (names(&behind[..of]), &behind[of + 1..]);
+        let over = after.first().is_none_or(|next| AFTER.contains(&next.as_str()));
+        (before == thing && over) || (before.is_empty() && names(after).starts_with(thing))
+    })
 }
 
 #[cfg(test)]
@@ -120,5 +133,20 @@ mod tests {
             json!({"on": true}),
         );
         check("timers.set", "turn it of", json!({}), json!({}));
+        let on = json!({"action": "on"});
+        check(
+            "system.bluetooth",
+            "turn of the wifi and enable bluetooth",
+            on.clone(),
+            on,
+        );
+        let status = json!({"action": "status"});
+        check(
+            "system.bluetooth",
+            "did you turn bluetooth of",
+            status.clone(),
+            status.clone(),
+        );
+        check("system.bluetooth", "turn bluetooth of", status.clone(), status);
     }
 }

@@ -4,7 +4,7 @@
 //! to and little more: it takes the hour without its day, fills the end with the start once more, writes a time of day that
 //! nobody said, or leaves the one out that was named. Each stretch of the sentence is used once.
 
-use std::{cmp::Ordering, ops::Range};
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 use tools::{
@@ -145,7 +145,7 @@ impl<'a> Sentence<'a> {
                     let mention = &self.said[one.place.clone()];
                     words(mention).any(|word| parts.contains(&word)) || same(text, mention, hint(timing))
                 });
-                self.nearest(all, timing, text)
+                self.meant(all, timing, text)
             }
         };
         match touched[..] {
@@ -190,31 +190,32 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// Of two stretches that are no parts of one time, the one that has more of these words: a model that puts the day of the first
-    /// to the hour of the second means the second. What is moved from the first goes to the second.
-    fn nearest(&self, all: Vec<usize>, timing: TimeRole, text: &str) -> Vec<usize> {
+    /// Of two stretches that are no parts of one time, the one that can be meant: a model puts the day before which something has to
+    /// be done, or from which it is moved, to the hour of the other one.
+    fn meant(&self, all: Vec<usize>, timing: TimeRole, text: &str) -> Vec<usize> {
         let [one, other] = all[..] else { return all };
         let spans = |word: String| ["and", "through", "till", "to", "until"].contains(&word.as_str());
         if words(text).any(spans) || together(self.text(one), self.text(other)).is_some() {
             return all;
         }
-        let has = |at: usize| {
-            let mention: Vec<String> = words(self.text(at)).collect();
-            let content = words(text).filter(|word| !is_small(word));
-            content.filter(|word| mention.contains(word)).count()
+        let lead = match timing {
+            TimeRole::At => "before",
+            TimeRole::Moved => "from",
+            _ => return all,
         };
-        let before = self.said[..self.found[one].place.start]
-            .split_whitespace()
-            .next_back();
-        let is_from = |word: &str| word.eq_ignore_ascii_case("from");
-        let from =
-            before.is_some_and(is_from) || words(self.text(one)).next().is_some_and(|word| is_from(&word));
-        match has(one).cmp(&has(other)) {
-            Ordering::Greater => vec![one],
-            Ordering::Less => vec![other],
-            Ordering::Equal if from && timing == TimeRole::Moved => vec![other],
-            Ordering::Equal => all,
+        match (self.is_led_by(one, lead), self.is_led_by(other, lead)) {
+            (true, false) => vec![other],
+            (false, true) => vec![one],
+            _ => all,
         }
+    }
+
+    /// Whether this word stands before a stretch, or begins it; an article may lie between.
+    fn is_led_by(&self, at: usize, lead: &str) -> bool {
+        let before: Vec<String> = words(&self.said[..self.found[at].place.start]).collect();
+        let mut before = before.iter().rev().filter(|word| *word != "the");
+        before.next().is_some_and(|word| word == lead)
+            || words(self.text(at)).next().is_some_and(|word| word == lead)
     }
 
     /// Whether some of these stretches belong to another argument: "half an hour on monday" is a length and a day.
@@ -344,14 +345,27 @@ impl<'a> Sentence<'a> {
 
     /// Where a thing goes that is moved from one time to another, where the sentence takes both for one stretch of time.
     fn moved_to(&self, one: usize) -> Option<String> {
-        let place = &self.found[one].place;
-        let before = self.said[..place.start].split_whitespace().next_back();
-        let (from, to) = self.text(one).split_once(" to ")?;
-        let from = match before.is_some_and(|word| word.eq_ignore_ascii_case("from")) {
-            true => from,
-            false => from.strip_prefix("from ")?,
-        };
-        (is_time(from) && is_time(to)).then(|| to.to_owned())
+        const MOVES: [&str; 8] = [
+            "bring",
+            "change",
+            "move",
+            "postpone",
+            "push",
+            "reschedule",
+            "shift",
+            "switch",
+        ];
+        let moves = words(self.said).any(|word| MOVES.contains(&word.as_str()));
+        if !moves || !self.is_led_by(one, "from") {
+            return None;
+        }
+        let text = self.text(one);
+        // "Quarter to nine to ten".
+        text.match_indices(" to ").find_map(|(at, joint)| {
+            let (from, to) = (&text[..at], &text[at + joint.len()..]);
+            let single = |text: &str| is_time(text) && said_times(text).len() == 1;
+            (single(from) && single(to)).then(|| to.to_owned())
+        })
     }
 
     /// Whether another argument has other words of the same time: "from tuesday to thursday".

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::{notes, plain},
+    system::{known::Kind, notes, plain},
 };
 
 /// Adds to notes.
@@ -27,6 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "notes.append";
     const SUMMARY: &'static str = "Add a line or text to a note that is there already";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("note", Kind::Note)];
     const WORDED: &'static [&'static str] = &["text"];
     const EXAMPLES: &'static [&'static str] = &[
         "add sunscreen to my packing list note",

@@ -52,18 +52,16 @@ pub fn one<'a, T>(
     if let Some(item) = place(&wanted, items.len()).and_then(|at| items.get(at)) {
         return Ok(item);
     }
-    // A model takes the verb along: "scrap the bread". What stands behind its article has to be the whole name.
-    let behind: Vec<&T> = items
-        .iter()
-        .filter(|item| is_behind_article(&wanted, &bare(name(item), kind)))
-        .collect();
-    if let [only] = behind[..] {
-        return Ok(only);
-    }
     let found = heard::pick(&wanted, items, |item| vec![(name(item), 1.0)]);
     match (heard::contenders(&found), found.first()) {
         (1, Some((_, item))) => Ok(item),
         (0, _) | (_, None) => {
+            let mut behind = items
+                .iter()
+                .filter(|item| is_behind_verb(&wanted, &bare(name(item), kind)));
+            if let (Some(only), None) = (behind.next(), behind.next()) {
+                return Ok(only);
+            }
             let names: Vec<String> = items.iter().take(MAX_ASKED).map(&describe).collect();
             let more = if items.len() > MAX_ASKED {
                 ", among others"
@@ -143,17 +141,31 @@ pub fn bare(said: &str, kind: Kind) -> String {
     words.join(" ").trim_end_matches(['.', '!', '?']).to_owned()
 }
 
-/// Whether this name is all that stands behind the last article of a text.
-fn is_behind_article(text: &str, name: &str) -> bool {
+/// Whether a text is this name with a verb before its article, which a model took along: "scrap the bread".
+fn is_behind_verb(text: &str, name: &str) -> bool {
     const ARTICLES: [&str; 4] = ["my", "that", "the", "this"];
-    // "All but the eggs".
-    const NOT: [&str; 7] = ["apart", "but", "except", "instead", "no", "not", "without"];
+    // What leaves it out instead.
+    const NOT: [&str; 9] = [
+        "bar",
+        "besides",
+        "but",
+        "except",
+        "excluding",
+        "minus",
+        "not",
+        "save",
+        "without",
+    ];
     let words: Vec<&str> = text.split_whitespace().collect();
-    let article = words.iter().rposition(|word| ARTICLES.contains(word));
-    article.is_some_and(|at| {
-        let others = words[..at].iter().any(|word| NOT.contains(word));
-        !others && !name.is_empty() && words[at + 1..].join(" ") == name
-    })
+    match words[..] {
+        [verb, article, ..] => {
+            ARTICLES.contains(&article)
+                && !NOT.contains(&verb)
+                && !name.is_empty()
+                && words[2..].join(" ") == name
+        }
+        _ => false,
+    }
 }
 
 /// "the second", "the last item": a place in the list, from 0.
@@ -212,6 +224,11 @@ mod tests {
             "all but the pasta",
             &three,
             "There is no timer called \"all but the pasta\". There is eggs, pasta and laundry room.",
+        );
+        check(
+            "all other than the eggs",
+            &three,
+            "There is no timer called \"all other than the eggs\". There is eggs, pasta and laundry room.",
         );
         check(
             "scrap the pasta machine",

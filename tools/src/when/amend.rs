@@ -27,6 +27,7 @@ const HALVES: &[(&str, &str)] = &[
 /// assert_eq!(amended("thursday at one", "at four").as_deref(), Some("thursday at four"));
 /// assert_eq!(amended("ten minutes", "twelve").as_deref(), Some("twelve minutes"));
 /// assert_eq!(amended("tomorrow", "the day after that").as_deref(), Some("the day after tomorrow"));
+/// assert_eq!(amended("tomorrow at nine", "the next day").as_deref(), Some("the day after tomorrow at nine"));
 /// assert_eq!(amended("an hour", "friday"), None);
 /// ```
 pub fn amended(old: &str, new: &str) -> Option<String> {
@@ -105,7 +106,14 @@ fn beside(old: &str, new: &str) -> Option<String> {
         _ => return None,
     };
     let day = longest(old, |part| part.day && !part.hours && !part.whole && !part.length)?;
-    Some(format!("{beside} {day}")).filter(|both| is_time(both))
+    let beside = match Pieces::of(old)?.hours {
+        true => {
+            let hours = longest(old, |part| part.hours && !part.day && !part.whole)?;
+            format!("{beside} {day} {}", hour(hours))
+        }
+        false => format!("{beside} {day}"),
+    };
+    Some(beside).filter(|both| is_time(both))
 }
 
 /// Whether all these words are a time or a length.

@@ -217,6 +217,18 @@ fn what_is_behind_the_same_word_is_exchanged() {
         to(json!({"words": "letter from Tom"})),
     );
     check(
+        "files.search",
+        json!({"words": "photos from Rome with Anna", "kind": "image"}),
+        "and from Paris",
+        to(json!({"words": "Paris", "kind": "image"})),
+    );
+    check(
+        "mail.search",
+        json!({"from": "Tom", "words": "offer from Siemens"}),
+        "and from Priya",
+        Amended::Which(vec!["from".to_owned(), "words".to_owned()]),
+    );
+    check(
         "calendar.query",
         json!({"when": "tomorrow"}),
         "and the day after that",

@@ -443,3 +443,73 @@ fn a_verb_that_is_part_of_another_tools_name_names_no_other_thing() {
     // A thing that only one tool is called by is still that thing.
     assert_eq!(best("take a screenshot of that"), "system.screenshot");
 }
+
+/// The tool that fits these words best after a turn in which this was called.
+#[track_caller]
+fn likeliest(before: (&str, &str, Value), words: &str) -> String {
+    let (said, tool, arguments) = before;
+    let mut agent = whole();
+    done(&mut agent, said, tool, arguments, None);
+    let (_, scores) = agent.rank_after(words, said);
+    scores.first().expect("something fits").0.clone()
+}
+
+#[test]
+fn a_request_of_its_own_is_one_and_what_goes_on_is_none() {
+    let nina = (
+        "what is Nina's phone number",
+        "contacts.search",
+        json!({"name": "Nina"}),
+    );
+    let today = (
+        "what is on my calendar today",
+        "calendar.query",
+        json!({"when": "today"}),
+    );
+    let badge = (
+        "I have handed in the badge, tick that reminder off",
+        "reminders.complete",
+        json!({"title": "badge"}),
+    );
+    let anna = (
+        "have I got mail from Anna",
+        "mail.recent",
+        json!({"from": "Anna"}),
+    );
+    let screen = (
+        "dim the screen to twenty percent",
+        "system.set_brightness",
+        json!({"percent": 20}),
+    );
+    for (before, words, expect) in [
+        // All that it is about was said.
+        (
+            &nina,
+            "send her a mail saying I will bring the cheese",
+            "mail.send",
+        ),
+        (&nina, "and her email", "contacts.search"),
+        (
+            &today,
+            "remind me on Friday at six pm to wrap his present",
+            "reminders.create",
+        ),
+        // Which thing is for the turn before to say.
+        (&today, "move that to friday", "calendar.update_event"),
+        (&screen, "a little brighter than that", "system.set_brightness"),
+        // The same again, for somebody else.
+        (&anna, "and from Priya", "mail.recent"),
+        // It has a verb of its own.
+        (
+            &badge,
+            "and the library books, push those to Monday",
+            "reminders.update",
+        ),
+    ] {
+        assert_eq!(
+            likeliest(before.clone(), words),
+            expect,
+            "{words:?} after {before:?}"
+        );
+    }
+}

@@ -360,7 +360,7 @@ fn a_length_and_a_day_are_two_things() {
 }
 
 #[test]
-fn of_two_times_the_one_that_says_most_of_it_is_meant() {
+fn of_two_times_the_one_that_can_be_meant_is() {
     // The model put the day of one to the hour of the other.
     check(
         "reminders.create",
@@ -379,6 +379,24 @@ fn of_two_times_the_one_that_says_most_of_it_is_meant() {
         "move bored meeting from tuesday two thursday at nine a m",
         json!({"event": "bored meeting", "start": "tuesday at nine"}),
         json!({"event": "bored meeting", "start": "thursday at nine a m"}),
+    );
+    check(
+        "calendar.update_event",
+        "move the dentist on monday at half past nine over to wednesday",
+        json!({"event": "dentist", "start": "wednesday at half past nine"}),
+        json!({"event": "dentist", "start": "wednesday at half past nine"}),
+    );
+    check(
+        "calendar.update_event",
+        "make the review run from half past two to four pm tomorrow",
+        json!({"event": "review", "start": "half past two to four pm tomorrow"}),
+        json!({"event": "review", "start": "half past two to four pm tomorrow"}),
+    );
+    check(
+        "reminders.create",
+        "remind me on friday to book the table for monday at half past eight",
+        json!({"title": "book the table", "due": "friday at half past eight"}),
+        json!({"title": "book the table", "due": "friday at half past eight"}),
     );
     check(
         "reminders.create",
