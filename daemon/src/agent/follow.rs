@@ -30,13 +30,6 @@ const SAME_DOMAIN: f32 = 10.0;
 const SAME_TOOL: f32 = 8.0;
 /// The same for tools of other domains.
 const OTHER_DOMAIN: f32 = 0.25;
-/// From this score on words with a verb and all that it is about ask for a tool of another domain whatever was said before: "send
-/// her a mail" after her birthday.
-const SURE_ALONE: f32 = 0.5;
-/// How much likelier the domain of the turn before is then.
-const BESIDE_SURE: f32 = 2.0;
-/// Words of "and from Priya", at most.
-const SHORT: usize = 6;
 /// The same where only words of its name were said: "move it" is part of `files.move`.
 const OTHER_NAME: f32 = 0.1;
 /// The same where it is a verb that tools of several domains have: "read it to me" is part of `notes.read`.
@@ -45,10 +38,17 @@ const OTHER_VERB: f32 = 0.02;
 const SAME_VERB: f32 = 0.8;
 /// How likely the tool of the turn before is where there is no verb: "and the day after that".
 const AGAIN: f32 = 0.3;
-/// What the others of its domain count then.
-const NEIGHBOUR: f32 = 0.5;
 /// The same where a position that it takes is said of the thing: "turn it off" after the state of Bluetooth.
 const VALUE: f32 = 0.8;
+/// What the other tools of its domain count where few words without a verb name another thing, and how many those are at most:
+/// "and from Priya".
+const NEIGHBOUR: f32 = 0.5;
+const SHORT: usize = 6;
+/// From this score on words with a verb and all that it is about ask for a tool of another domain whatever was said before: "send
+/// her a mail" after her birthday.
+const SURE_ALONE: f32 = 0.5;
+/// How much likelier the domain of the turn before is beside such words.
+const BESIDE_SURE: f32 = 2.0;
 /// What a ranking of the words before counts beside that of these. It is for what the model is shown, never for what it
 /// has to call.
 const WEAKLY: f32 = 0.39;
