@@ -16,6 +16,7 @@ mod loading;
 mod names;
 mod negation;
 mod offer;
+mod openers;
 mod refer;
 pub mod rules;
 mod schema;
@@ -363,8 +364,7 @@ impl Agent {
                 }
             };
         }
-        let openers = several::openers(&self.toolbox);
-        let wanted = match negation::wanted(&text, &|word| openers.contains(word)) {
+        let wanted = match negation::wanted(&text, &|word| self.toolbox.opens(word)) {
             // An answer to a question of Tiro's may begin as it likes.
             _ if self.talk.asks() && !negation::is_never_mind(&text) => Wanted::All,
             wanted => wanted,
@@ -428,7 +428,7 @@ impl Agent {
             };
             let tells = || {
                 let examples = self.toolbox.find(tool).map_or(&[][..], |entry| entry.examples);
-                negation::only_tells(&text, examples, &|word| openers.contains(word))
+                negation::only_tells(&text, examples, &|word| self.toolbox.opens(word))
             };
             *best >= enough && !tells()
         });

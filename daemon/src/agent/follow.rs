@@ -4,8 +4,6 @@
 //! A change that is clear needs no model: the call of the turn before is made again with the one argument changed. What
 //! was done is taken back with it, in one step (`act`), so that never half of a correction stands.
 
-use std::collections::HashSet;
-
 use prompts::words;
 use tools::{
     Effect, Entry,
@@ -16,9 +14,9 @@ use super::{
     Agent, Call, Outcome,
     amend::{self, Amended, Change},
     negation::{self, Wanted},
-    several,
     step::Undo,
     switches::SWITCH,
+    toolbox::Toolbox,
     unsure::Unsure,
 };
 
@@ -146,8 +144,7 @@ impl Agent {
         if !self.asks_first() || self.reflexes.find(text).is_some() {
             return None;
         }
-        let openers = several::openers(&self.toolbox);
-        let wanted_of_it = negation::wanted(text, &|word| openers.contains(word));
+        let wanted_of_it = negation::wanted(text, &|word| self.toolbox.opens(word));
         let deed = self.deed.as_mut()?;
         let entry = self.toolbox.find(&deed.call.name)?;
         // A request of its own, for something else than before.
@@ -253,7 +250,7 @@ impl Agent {
         };
         let odds_on = |own: f32, odds: f32| own * odds / (1.0 - own + own * odds);
         // "And the library books, push those to Monday" has its own verb, and says more than another thing.
-        let elliptic = again && is_short(text) && !has_verb(text, &several::openers(&self.toolbox));
+        let elliptic = again && is_short(text) && !has_verb(text, &self.toolbox);
         // "Move that to friday" is sure to be a reminder only as long as nothing is known of what that is.
         let names_it = |word: String| THINGS.contains(&word.as_str());
         let stands_alone = !again && !super::names::words(text).any(names_it);
@@ -343,12 +340,11 @@ impl Agent {
     /// answer a question of Tiro's.
     fn goes_on_without_verb(&self, text: &str) -> bool {
         let left = amend::after_joint(text);
-        let begins = several::openers(&self.toolbox);
         let first = left
             .unwrap_or(text)
             .split(|c: char| !c.is_alphanumeric())
             .find(|word| !word.is_empty());
-        let verb = first.is_some_and(|first| begins.contains(first.to_lowercase().as_str()));
+        let verb = first.is_some_and(|first| self.toolbox.opens(&first.to_lowercase()));
         !verb && (left.is_some() || self.talk.asked(self.guest))
     }
 }
@@ -378,8 +374,8 @@ fn verb(name: &str) -> &str {
 }
 
 /// Whether a verb with which requests begin stands anywhere in these words.
-fn has_verb(text: &str, openers: &HashSet<&str>) -> bool {
-    super::names::words(text).any(|word| openers.contains(word.as_str()))
+fn has_verb(text: &str, toolbox: &Toolbox) -> bool {
+    super::names::words(text).any(|word| toolbox.opens(&word))
 }
 
 /// Whether these words are few enough to name nothing but another thing.

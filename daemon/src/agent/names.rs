@@ -4,12 +4,10 @@
 //! called already), and fills an argument for a name with whatever stood near ("calendar": "school"). What is there and has a
 //! name is known without it.
 
-use std::{cell::LazyCell, collections::HashSet};
-
 use serde_json::{Map, Value};
 use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
 
-use super::{refer::is_pointer, schema::requires, several, toolbox::Toolbox};
+use super::{refer::is_pointer, schema::requires, toolbox::Toolbox};
 
 /// What is known of people.
 const OF_PEOPLE: &[&str] = &[
@@ -39,16 +37,15 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     };
     let schema = entry.parameters();
     let required = |name: &str| requires(&schema, name);
-    let openers = LazyCell::new(|| several::openers(toolbox));
     let name_in = |kind: Kind, text: &str| {
         let part = toolbox.named_in(kind, text)?;
         if let (Kind::Contact, Some(owner)) = (kind, owner(part, text)) {
             return Some(owner.to_owned());
         }
-        (is_around(part, text, said, &openers) || is_told(text, told)).then(|| part.to_owned())
+        (is_around(part, text, said, toolbox) || is_told(text, told)).then(|| part.to_owned())
     };
     repeats(given, entry, &required, &name_in);
-    strays(given, said, &|word| openers.contains(word));
+    strays(given, said, &|word| toolbox.opens(word));
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
         let text = given.get(*name).and_then(Value::as_str).unwrap_or_default();
         if whole.contains(&text) {
@@ -146,7 +143,7 @@ fn strays(given: &mut Map<String, Value>, said: &str, opens: &dyn Fn(&str) -> bo
 
 /// Whether what stands around a part of a text is no name: before it verbs that begin requests, or words that were said somewhere
 /// else, and words for anything.
-fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> bool {
+fn is_around(part: &str, text: &str, said: &str, toolbox: &Toolbox) -> bool {
     let Some((before, after)) = text.split_once(part) else {
         return false;
     };
@@ -158,7 +155,7 @@ fn is_around(part: &str, text: &str, said: &str, openers: &HashSet<&str>) -> boo
         }
         None => false,
     };
-    (words(before).all(|word| is_stop(&word) || openers.contains(word.as_str())) || apart())
+    (words(before).all(|word| is_stop(&word) || toolbox.opens(&word)) || apart())
         && (words(after).all(|word| is_stop(&word) || ANYTHING.contains(&word.as_str()))
             || time_behind(part, text).is_some())
 }

@@ -1,14 +1,12 @@
 //! The arguments of a call, put right before anything is done: each room knows one kind of mistake, and goes by what schemas and
 //! tools say of themselves.
 
-use std::cell::LazyCell;
-
 use tools::Entry;
 
 use super::{
     Agent, Call, figures,
     ground::{self, Grounded},
-    names, refer, several, switches, times,
+    names, refer, switches, times,
 };
 
 impl Agent {
@@ -24,7 +22,6 @@ impl Agent {
             figures::settle(&mut call.arguments, &schema, said);
             switches::settle(&mut call.arguments, entry.name, &schema, said);
             if let Some(before) = self.before() {
-                let openers = LazyCell::new(|| several::openers(&self.toolbox));
                 let is_there = |argument: &str, text: &str| {
                     let kind = entry.named.iter().find(|(named, _)| *named == argument);
                     kind.is_some_and(|(_, kind)| self.toolbox.named_in(*kind, text).is_some())
@@ -34,7 +31,7 @@ impl Agent {
                     entry,
                     said,
                     before,
-                    &|word| openers.contains(word),
+                    &|word| self.toolbox.opens(word),
                     &is_there,
                 );
             }

@@ -6,7 +6,7 @@
 
 use std::{
     cell::LazyCell,
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashSet, VecDeque},
 };
 
 use prompts::words as wording;
@@ -150,7 +150,7 @@ impl Agent {
 /// The requests of a sentence; one when it cannot be cut.
 fn cut(text: &str, toolbox: &Toolbox, reflexes: &Reflexes, sure: f32) -> Vec<String> {
     let starts = Starts {
-        openers: openers(toolbox),
+        toolbox,
         verbs: toolbox.names().filter_map(bare_verb).collect(),
     };
     let mut requests = Vec::new();
@@ -289,7 +289,7 @@ fn has_own_times(left: &str, right: &str) -> bool {
 
 /// With what requests begin.
 struct Starts<'a> {
-    openers: HashSet<&'a str>,
+    toolbox: &'a Toolbox,
     /// The verbs that tools are called by: "archive".
     verbs: HashSet<&'a str>,
 }
@@ -312,11 +312,11 @@ impl Starts<'_> {
     /// left to lose, and both sides have to be requests anyway.
     fn misheard_and(&self, words: &[(usize, usize)], at: usize, text: &str) -> bool {
         let next = words.get(at + 1).map(|word| plain(*word, text));
-        is(&["an"], words[at], text) && next.is_some_and(|next| self.openers.contains(next.as_str()))
+        is(&["an"], words[at], text) && next.is_some_and(|next| self.toolbox.opens(&next))
     }
 
     fn begin(&self, word: &str, after: &str) -> Option<Begin> {
-        let opens = self.openers.contains(word);
+        let opens = self.toolbox.opens(word);
         match (word, after) {
             ("i", "need" | "want") => Some(Begin::Me),
             (_, "me") if opens => Some(Begin::Me),
@@ -353,25 +353,6 @@ fn has_time(tool: &Entry) -> bool {
 /// The verb of a tool's name without its object: "create" of `calendar.create_event`.
 fn bare_verb(name: &str) -> Option<&str> {
     name.split('.').nth(1)?.split('_').next()
-}
-
-/// The words with which requests begin: in the examples of the tools they stand at the beginning, and seldom elsewhere.
-pub(super) fn openers(toolbox: &Toolbox) -> HashSet<&'static str> {
-    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
-    let examples = toolbox.names().filter_map(|name| toolbox.find(name));
-    for example in examples.flat_map(|entry| entry.examples) {
-        let words = example.split(|c: char| !c.is_alphanumeric());
-        for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
-            let (first, all) = counts.entry(word).or_default();
-            *first += usize::from(at == 0);
-            *all += 1;
-        }
-    }
-    counts
-        .into_iter()
-        .filter(|(_, (first, all))| *first > 1 && *first * 2 > *all)
-        .map(|(word, _)| word)
-        .collect()
 }
 
 /// Where the words are.

@@ -1,7 +1,7 @@
 //! Which tools there are, which of them the model has seen, and which it may call now.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,7 +15,7 @@ use tools::{
 };
 
 use super::{
-    calls,
+    calls, openers,
     rules::{Asked, Phase, Rules},
 };
 
@@ -39,6 +39,8 @@ pub struct Toolbox {
     loaded: Vec<Loaded>,
     index: Arc<Index>,
     loading: Loading,
+    /// The verbs with which requests for these tools begin.
+    openers: Arc<HashSet<&'static str>>,
     /// The request that is being served.
     asked: Asked,
     tainted: bool,
@@ -145,15 +147,16 @@ impl Toolbox {
     pub fn new(entries: &'static [Entry], index: Arc<Index>, loading: &Loading) -> Toolbox {
         let deferred = |e: &Entry| loading.lazy && loading.policy(e) == LoadPolicy::Deferred;
         let any_deferred = entries.iter().any(deferred);
-        let known = entries
-            .iter()
-            .filter(|e| e.name != DISCOVER || any_deferred)
-            .map(|entry| (entry.name, Known::new(entry, !deferred(entry))));
+        let known = entries.iter().filter(|e| e.name != DISCOVER || any_deferred);
         Toolbox {
-            tools: known.collect(),
+            tools: known
+                .clone()
+                .map(|entry| (entry.name, Known::new(entry, !deferred(entry))))
+                .collect(),
             loaded: Vec::new(),
             index,
             loading: loading.clone(),
+            openers: Arc::new(openers::of(known)),
             asked: Asked::default(),
             tainted: false,
             busy: BTreeSet::new(),
@@ -283,6 +286,11 @@ impl Toolbox {
     /// Every name.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.tools.keys().copied()
+    }
+
+    /// Whether requests begin with this verb, in small letters.
+    pub fn opens(&self, word: &str) -> bool {
+        self.openers.contains(word)
     }
 
     /// Names near this one.
