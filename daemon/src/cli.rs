@@ -328,7 +328,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Verb::Say { text } => say::run(&app, &text).await,
         Verb::Tools { json, eager } => tools::run(&app, json, eager).await,
-        Verb::Discover(args) => discover::run(&args),
+        Verb::Discover(args) => discover::run(&app, &args),
         Verb::Eval(args) => eval::run(&app, &args).await,
         Verb::Call {
             tool,

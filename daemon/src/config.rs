@@ -298,6 +298,9 @@ section! {
         /// How sure that search must be of a tool before the model is shown it.
         #[schemars(range(min = 0.0, max = 1.0))]
         show_score: f64 = 0.15,
+        /// Whether a small encoder of sentences gives a second opinion on what that search is not sure of, if it is there
+        /// ("all-minilm-l6-v2" of `tiro models list`). It reads English.
+        reader: bool = true,
         /// How sure it must be before the model has to use a tool and may not answer in words; 1 never insists.
         #[schemars(range(min = 0.0, max = 1.0))]
         act_score: f64 = 0.31,

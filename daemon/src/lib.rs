@@ -13,6 +13,7 @@ pub mod reply;
 pub mod report;
 pub mod trace;
 pub mod room;
+pub mod second;
 pub mod shelf;
 pub mod run;
 pub mod speak;

@@ -21,7 +21,7 @@ use models::{
 use prompts::{PromptError, Rendered, Renderer, Template, words};
 use tools::{
     Ctx, Dirs, Entry, Journal,
-    discover::Index,
+    discover::{Index, Reads},
     system::{desktop::Desk, health::Health},
 };
 
@@ -68,6 +68,8 @@ pub struct Room {
 pub struct Parts {
     /// The catalogue.
     pub tools: &'static [Entry],
+    /// Gives a second opinion on which tool is meant, where it is there.
+    pub reader: Option<Arc<dyn Reads>>,
     /// The person's data.
     pub dirs: Dirs,
     /// The time.
@@ -168,7 +170,7 @@ impl Clock {
 impl Room {
     /// A room with nothing loaded yet.
     pub fn new(llm: Arc<dyn Llm>, stt: Arc<dyn Stt>, parts: Parts) -> Room {
-        let index = Arc::new(Index::of(parts.tools));
+        let index = parts.index();
         Room::with_index(llm, stt, parts, index)
     }
 
@@ -572,6 +574,11 @@ impl Room {
 }
 
 impl Parts {
+    /// The discovery index of the catalogue.
+    pub fn index(&self) -> Arc<Index> {
+        Arc::new(Index::of(self.tools).reading(self.reader.clone()))
+    }
+
     /// What tools may use.
     pub fn ctx(&self, index: &Arc<Index>) -> Ctx {
         Ctx {

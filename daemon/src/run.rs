@@ -362,7 +362,7 @@ impl Daemon {
         Daemon {
             notices: Notices::new(parts.ring.clone()),
             room: Arc::new(Mutex::new(room)),
-            index: Arc::new(Index::of(parts.tools)),
+            index: parts.index(),
             parts,
             engines,
             events,

@@ -163,7 +163,7 @@ fn looks(head: &[u8]) -> &'static str {
         }
         [0x1f, 0x8b, ..] => "a gzip archive; unpack it first",
         [b'R', b'I', b'F', b'F', ..] => "a WAV recording",
-        _ if safetensors => "a safetensors file; get the model in the right format instead",
+        _ if safetensors => "a safetensors file: an encoder, or weights that have to be converted",
         _ if text.starts_with("<!doctype html") || text.starts_with("<html") => {
             "a web page, probably an error page that was saved under this name; download it again"
         }

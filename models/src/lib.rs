@@ -32,6 +32,7 @@ pub mod progress;
 pub mod convert;
 pub mod gguf;
 pub mod ggml_whisper;
+pub mod reader;
 pub mod header;
 
 pub use error::EngineError;

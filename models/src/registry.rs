@@ -12,6 +12,7 @@ use crate::{
     disk, ggml_whisper, gguf,
     header::BadFile,
     progress::{Phase, Progress},
+    reader,
 };
 
 mod error;
@@ -32,7 +33,7 @@ pub struct Registry {
 pub struct Model {
     /// What the config and the command line call it.
     pub id: String,
-    /// Which engine loads it.
+    /// Who loads it.
     pub role: Role,
     /// Its name in the models folder.
     pub file: String,
@@ -51,7 +52,7 @@ pub struct Model {
     pub sources: Vec<Source>,
 }
 
-/// Which engine loads a model.
+/// Who loads a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -59,6 +60,8 @@ pub enum Role {
     Llm,
     /// Recogniser: ggml, whisper.cpp.
     Stt,
+    /// Encoder of sentences, which reads requests for the discovery index: safetensors.
+    Reader,
 }
 
 /// Where a model can be had.
@@ -241,7 +244,8 @@ impl Registry {
         let summary = match asked {
             Some(model) => summary_as(&path, model.role),
             None => summary_as(&path, Role::Llm).or_else(|error| match error {
-                BadFile::Foreign { .. } => summary_as(&path, Role::Stt),
+                BadFile::Foreign { .. } => summary_as(&path, Role::Stt)
+                    .or_else(|error| summary_as(&path, Role::Reader).map_err(|_| error)),
                 other => Err(other),
             }),
         };
@@ -445,6 +449,10 @@ pub(crate) fn summary_as(path: &Path, role: Role) -> Result<String, BadFile> {
             let info = ggml_whisper::inspect(path)?;
             let (name, weights, tensors) = (info.name, info.weights, info.tensors);
             Ok(format!("whisper {name}, {weights}, {tensors} tensors"))
+        }
+        Role::Reader => {
+            let tensors = reader::inspect(path)?;
+            Ok(format!("safetensors, {tensors} tensors"))
         }
     }
 }

@@ -58,6 +58,7 @@ impl Home {
         let patience = std::time::Duration::from_secs(5);
         Parts {
             tools: tools::ALL,
+            reader: None,
             dirs: self.dirs(),
             clock: Clock::Pinned(Box::new(self.now.clone())),
             settings,

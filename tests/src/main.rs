@@ -60,6 +60,7 @@ mod wake;
 mod people;
 mod portal;
 mod following;
+mod second_opinion;
 mod reading_ahead;
 mod loading;
 mod reflex;

@@ -11,7 +11,7 @@ pub mod words;
 #[cfg(test)]
 mod measure;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::contract::Entry;
 use learned::Learned;
@@ -28,6 +28,15 @@ pub const SHOW_SCORE: f32 = 0.15;
 /// The score from which on a tool is to be called rather than talked about: 95.5 % of what no tool serves stays under it, and
 /// 7.8 % of the rest; at 0.30 it is 93.9 % of the one and 7.2 % of the other.
 pub const ACT_SCORE: f32 = 0.31;
+
+/// Scores of the best tool at which a second opinion is asked for, for four requests of ten. Where it is asked for all of them, no
+/// first place in any of the sets of `docs/eval.md` changes by more than a few in a thousand.
+const UNSURE: std::ops::RangeInclusive<f32> = 0.08..=0.75;
+
+/// The probabilities of intents.
+fn probabilities(learned: &[f32]) -> Vec<f32> {
+    learned.iter().map(|log| log.exp()).collect()
+}
 
 /// How unlikely a score can make something at most, so that no number is infinite.
 const UNLIKELY: f32 = 0.01;
@@ -96,6 +105,16 @@ pub struct Index {
     learned: &'static Learned,
     near: near::Near,
     mix: mix::Mix,
+    reader: Option<Arc<dyn Reads>>,
+}
+
+/// Gives a second opinion on which tools are meant.
+pub trait Reads: Send + Sync {
+    /// The names of the tools of each intent that it knows, as in [`learned::Head::intents`].
+    fn intents(&self) -> &[Vec<String>];
+
+    /// Natural logarithm of the probability of each intent for a request of these lower-cased words; nothing when it has no opinion.
+    fn read(&self, words: &[String]) -> Option<Vec<f32>>;
 }
 
 impl Index {
@@ -115,7 +134,15 @@ impl Index {
             learned,
             near,
             mix,
+            reader: None,
         }
+    }
+
+    /// The same index with a second opinion on what it is not sure of, from somebody who learned of the same intents.
+    #[must_use]
+    pub fn reading(self, reader: Option<Arc<dyn Reads>>) -> Index {
+        let reader = reader.filter(|reader| reader.intents() == self.learned.head().intents);
+        Index { reader, ..self }
     }
 
     /// An index over entries of the catalogue.
@@ -147,48 +174,20 @@ impl Index {
             return Vec::new();
         }
         let features = learned::features_of(query.words(), query.forms());
-        let learned = self.learned.log_probabilities(&features);
-        let taught: Vec<f32> = learned.iter().map(|l| l.exp()).collect();
-        let mut hits = self.ranking.named(&query);
-        hits.retain(|hit| hit.whole || !self.mix.overrules(&taught, hit.doc));
-        hits.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then_with(|| {
-                    self.mix
-                        .taught_odds(&taught, b.doc)
-                        .total_cmp(&self.mix.taught_odds(&taught, a.doc))
-                })
-                .then_with(|| b.likeness.total_cmp(&a.likeness))
-                .then_with(|| self.docs[a.doc].name.cmp(&self.docs[b.doc].name))
-        });
-        let mut fits: Vec<Fit> = Vec::new();
-        if hits.len() < top_k {
-            let near = self.near.likeness(&features, self.docs.len());
-            let words = self.ranking.bm25(&query, domain);
-            fits = words
-                .into_iter()
-                .zip(near)
-                .map(|(words, near)| Fit {
-                    words,
-                    near,
-                    own: false,
-                })
-                .collect();
-            for doc in self.ranking.own_words(&query) {
-                fits[doc].own = true;
-            }
-            let first: Vec<usize> = hits.iter().map(|hit| hit.doc).collect();
-            hits.extend(
-                self.mix
-                    .rank(&learned, &fits, &first, top_k - first.len())
-                    .into_iter()
-                    .map(|r| self.ranked(r)),
-            );
+        let mut learned = self.learned.log_probabilities(&features);
+        let named = self.named(&query, &probabilities(&learned));
+        let fits = match named.len() < top_k {
+            true => self.fits(&query, &features, domain),
+            false => Vec::new(),
+        };
+        let mut hits = self.hits(&named, &learned, &fits, top_k);
+        if let Some(both) = self.second(&query, &learned, &hits) {
+            hits = self.hits(&named, &both, &fits, top_k);
+            learned = both;
         }
-        hits.truncate(top_k);
-        hits.retain(|hit| hit.score >= min_score);
+        let taught = probabilities(&learned);
         hits.into_iter()
+            .filter(|hit| hit.score >= min_score)
             .map(|hit| {
                 let mut why = self.ranking.why(&query, &hit);
                 if matches!(hit.tier, Tier::Learned | Tier::Bm25) {
@@ -203,6 +202,67 @@ impl Index {
                 }
             })
             .collect()
+    }
+
+    /// The tools whose names were said, best first, unless the intents, with these probabilities, are sure of another.
+    fn named(&self, query: &rank::Query<'_>, taught: &[f32]) -> Vec<rank::Hit> {
+        let mut hits = self.ranking.named(query);
+        hits.retain(|hit| hit.whole || !self.mix.overrules(taught, hit.doc));
+        hits.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| {
+                    self.mix
+                        .taught_odds(taught, b.doc)
+                        .total_cmp(&self.mix.taught_odds(taught, a.doc))
+                })
+                .then_with(|| b.likeness.total_cmp(&a.likeness))
+                .then_with(|| self.docs[a.doc].name.cmp(&self.docs[b.doc].name))
+        });
+        hits
+    }
+
+    /// How well each tool fits by its own words.
+    fn fits(&self, query: &rank::Query<'_>, features: &[u32], domain: Option<&str>) -> Vec<Fit> {
+        let near = self.near.likeness(features, self.docs.len());
+        let words = self.ranking.bm25(query, domain);
+        let mut fits: Vec<Fit> = words
+            .into_iter()
+            .zip(near)
+            .map(|(words, near)| Fit {
+                words,
+                near,
+                own: false,
+            })
+            .collect();
+        for doc in self.ranking.own_words(query) {
+            fits[doc].own = true;
+        }
+        fits
+    }
+
+    /// The best tools: those that were named, and behind them those that fit when the intents have these logarithms of probabilities.
+    fn hits(&self, named: &[rank::Hit], learned: &[f32], fits: &[Fit], top_k: usize) -> Vec<rank::Hit> {
+        let mut hits = named.to_vec();
+        if hits.len() < top_k {
+            let first: Vec<usize> = hits.iter().map(|hit| hit.doc).collect();
+            let ranked = self.mix.rank(learned, fits, &first, top_k - first.len());
+            hits.extend(ranked.into_iter().map(|r| self.ranked(r)));
+        }
+        hits.truncate(top_k);
+        hits
+    }
+
+    /// What the intents are worth when the reader has a say, where the index alone is not sure: the logarithms of their
+    /// probabilities.
+    fn second(&self, query: &rank::Query<'_>, counted: &[f32], hits: &[rank::Hit]) -> Option<Vec<f32>> {
+        let reader = self.reader.as_ref()?;
+        let best = hits.first().map_or(0.0, |hit| hit.score);
+        if !UNSURE.contains(&best) {
+            return None;
+        }
+        let read = reader.read(query.words())?;
+        Some(mix::both(counted, &read))
     }
 
     fn ranked(&self, (doc, odds): (usize, f32)) -> rank::Hit {

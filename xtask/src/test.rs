@@ -9,12 +9,13 @@ use crate::{
 };
 
 /// What the tests run on, by their names in `models/models.toml`: what people get by default, and the smallest of each kind.
-const WEIGHTS: [&str; 5] = [
+const WEIGHTS: [&str; 6] = [
     "qwen2.5-coder-1.5b-instruct-q4_k_m",
     "whisper-base-q8_0",
     "qwen2.5-coder-0.5b-instruct-q4_k_m",
     "smollm2-135m-instruct-q4_1",
     "whisper-tiny.en",
+    "all-minilm-l6-v2",
 ];
 
 /// The program that trains the discovery index. Optimised, because the fit takes minutes otherwise.

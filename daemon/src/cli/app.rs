@@ -6,10 +6,12 @@ use models::{
     engine::{Limits as EngineLimits, LlmConfig, LlmEngine, SttConfig, SttEngine},
     llm::Llm,
     protocol::KvType,
+    reader::{self, Reader},
+    registry::Registry,
     stt::Stt,
 };
 use prompts::Placement;
-use tools::{Journal, Retention, system::desktop::Desk};
+use tools::{Journal, Retention, discover::Reads, system::desktop::Desk};
 
 use super::log;
 use crate::{
@@ -18,6 +20,7 @@ use crate::{
     far,
     paths::Paths,
     room::{Clock, Expecting, Limits, Parts, Room},
+    second::Second,
     speak::Speaker,
     trace::Trace,
     wyoming,
@@ -124,6 +127,16 @@ impl App {
         }
     }
 
+    /// What gives a second opinion on which tool is meant, where the person wants that; its model may be pulled at any time.
+    pub fn reader(&self) -> Option<Arc<dyn Reads>> {
+        let registry = Registry::builtin();
+        let model = registry
+            .find(reader::MODEL)
+            .ok()
+            .filter(|_| self.config.tools.reader)?;
+        Some(Arc::new(Second(Reader::at(model.path(&self.paths.models)))))
+    }
+
     /// The knobs of the agent.
     pub fn settings(&self) -> Settings {
         let config = &self.config;
@@ -174,6 +187,7 @@ impl App {
         let config = &self.config;
         Parts {
             tools: tools::ALL,
+            reader: self.reader(),
             dirs: config.dirs(&self.paths),
             clock: self.clock.clone(),
             search: tools::Search {

@@ -1,10 +1,9 @@
 //! `tiro call`: run one tool directly. It goes through the same door as the model's calls.
 
-use std::{io::IsTerminal as _, process::ExitCode, sync::Arc};
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use anyhow::Context as _;
 use serde_json::Value;
-use tools::discover::Index;
 
 use super::{app::App, exit_code, partner, say};
 use crate::{
@@ -19,7 +18,7 @@ pub async fn run(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) 
     let mut parts = app.parts();
     // A timer that is set here rings when a daemon runs.
     parts.daemon = bus::running(&app.paths.socket()?).await;
-    let index = Arc::new(Index::of(parts.tools));
+    let index = parts.index();
     let Some(entry) = tools::find(tool) else {
         let near = index.nearest(tool, 3).join(", ");
         anyhow::bail!("there is no tool {tool}; near it: {near}");

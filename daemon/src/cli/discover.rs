@@ -9,14 +9,14 @@ use std::{
 use serde_json::json;
 use tools::discover::{Index, Match, Tier};
 
-use super::{DiscoverArgs, say};
+use super::{DiscoverArgs, app::App, say};
 
 /// Longest query line that is read; more than anybody says in one breath.
 const MAX_LINE: usize = 4096;
 
 /// Ranks tools for one query, or for each line of stdin with `--batch`.
-pub fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
-    let index = Index::of(tools::ALL);
+pub fn run(app: &App, args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
+    let index = Index::of(tools::ALL).reading(app.reader());
     if args.batch {
         let mut out = std::io::stdout().lock();
         for line in std::io::stdin().lock().lines() {

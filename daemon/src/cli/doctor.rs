@@ -16,7 +16,7 @@ mod speech_server;
 use std::{fs, io::Write, os::unix::fs::MetadataExt as _, path::Path, process::ExitCode, time::Duration};
 
 use models::{
-    machine,
+    machine, reader,
     registry::{Model, Registry, State},
 };
 use tools::system::{
@@ -363,6 +363,25 @@ fn weights(app: &App) -> Section {
                 format!("There is no model called {}.", chosen.as_str()),
                 format!("`tiro models list` shows all. Correct {name}.model in the config."),
             ),
+        }
+    }
+    if app.config.tools.reader
+        && let Ok(model) = Registry::builtin().find(reader::MODEL)
+    {
+        let (id, place) = (&model.id, app.paths.models.display());
+        let mut lacks = |what: String| {
+            section.warn(
+                "reader",
+                format!("{what} Tiro works without it, and finds the right tool a little less often."),
+                format!("Run `tiro models pull {id}`, or set tools.reader = false."),
+            );
+        };
+        match model.state(&app.paths.models) {
+            State::Installed => section.ok("reader", format!("{id}, {}, is in {place}.", mib(model.bytes))),
+            State::Missing => lacks(format!("{id} is not in {place}.")),
+            State::Partial { bytes } | State::WrongSize { bytes } => {
+                lacks(format!("{id} has {} of {}.", mib(bytes), mib(model.bytes)));
+            }
         }
     }
     section

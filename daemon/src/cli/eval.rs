@@ -13,7 +13,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::scripted::ScriptedStt;
 use serde_json::json;
-use tools::{discover::Index, system::store};
+use tools::system::store;
 
 use super::{app::App, say};
 use crate::{
@@ -172,7 +172,7 @@ async fn play(
 ) -> anyhow::Result<Run> {
     let mut parts = app.parts();
     let lines = Lines::default();
-    let index = Arc::new(Index::of(parts.tools));
+    let index = parts.index();
     let player = match rehearse {
         true => {
             parts.settings = rehearsal::settings(parts.settings);

@@ -17,6 +17,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use models::{
     progress::{Phase, Progress},
     pull::{Outcome, PullOptions},
+    reader,
     registry::{Registry, SourceKind, State, WeightsError},
 };
 use serde_json::{Value, json};
@@ -77,15 +78,19 @@ pub async fn run(verb: ModelsVerb, dir: &Path, config: &Config) -> anyhow::Resul
         .filter(|weights| weights.file().is_none())
         .map(|weights| weights.as_str().to_owned())
         .collect();
+    let spare = config.tools.reader.then(|| reader::MODEL.to_owned());
     let configured = config.models.sources.clone();
     let work = move || {
         let out = &mut std::io::stdout();
         match verb {
             ModelsVerb::List { json } => list(&dir, json, out),
             ModelsVerb::Pull { ids, sources, json } => {
-                let ids = if ids.is_empty() { wanted } else { ids };
+                let (ids, spare) = match ids.is_empty() {
+                    true => (wanted, spare),
+                    false => (ids, None),
+                };
                 let options = PullOptions::from_env(if sources.is_empty() { &configured } else { &sources })?;
-                pull(&ids, &dir, &options, &flag, json, out)
+                pull(&ids, spare.as_deref(), &dir, &options, &flag, json, out)
             }
             ModelsVerb::Verify { names, json } => verify(&names, &dir, &flag, json, out),
             ModelsVerb::Remove { ids, json } => remove(&ids, &dir, json, out),
@@ -138,12 +143,13 @@ pub fn list(dir: &Path, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitC
     answer(out, &format!("They lie in {}.", dir.display()))
 }
 
-/// Fetches models, one after the other.
+/// Fetches models, one after the other, and last the one that Tiro works without.
 ///
 /// # Errors
-/// The first that cannot be had.
+/// The first that cannot be had; the last is only told about.
 pub fn pull(
     ids: &[String],
+    spare: Option<&str>,
     dir: &Path,
     options: &PullOptions,
     cancel: &AtomicBool,
@@ -154,10 +160,17 @@ pub fn pull(
     // A typing error in the last name is worth knowing before the first gigabyte.
     ids.iter().try_for_each(|id| registry.find(id).map(drop))?;
     let mut rows = Vec::new();
-    for id in ids {
+    for id in ids.iter().map(String::as_str).chain(spare) {
         let outcome = registry.pull(id, dir, options, &*progress, cancel);
         progress.finish();
-        let (path, source) = match outcome? {
+        let outcome = match outcome {
+            Err(error) if spare == Some(id) && !matches!(error, WeightsError::Cancelled) => {
+                say_aside(&format!("{error} Tiro works without it."));
+                continue;
+            }
+            outcome => outcome?,
+        };
+        let (path, source) = match outcome {
             Outcome::AlreadyThere(path) => (path, None),
             Outcome::Pulled { path, source } => (path, Some(source)),
         };
@@ -424,24 +437,21 @@ mod tests {
             offline: true,
             ..PullOptions::default()
         };
-        let (pulled, _) = text(|out| pull(&ids, dir.path(), &offline, &AtomicBool::new(false), true, out));
+        let never = AtomicBool::new(false);
+        let fetch = |ids: &[String], spare, out: &mut dyn Write| {
+            pull(ids, spare, dir.path(), &offline, &never, true, out)
+        };
+        let (pulled, _) = text(|out| fetch(&ids, None, out));
         assert!(pulled.contains(r#""source":null"#), "{pulled}");
         let (removed, _) = text(|out| remove(&ids, dir.path(), true, out));
         assert_eq!(
             removed.trim(),
             r#"{"models":[{"id":"whisper-base","freed":147951465}]}"#
         );
-        assert!(
-            pull(
-                &ids,
-                dir.path(),
-                &offline,
-                &AtomicBool::new(false),
-                true,
-                &mut Vec::new()
-            )
-            .is_err()
-        );
+        assert!(fetch(&ids, None, &mut Vec::new()).is_err());
+        // What is not needed need not be had.
+        let (pulled, _) = text(|out| fetch(&[], Some(&ids[0]), out));
+        assert_eq!(pulled.trim(), r#"{"models":[]}"#);
     }
 
     #[test]

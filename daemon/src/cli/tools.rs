@@ -1,8 +1,6 @@
 //! `tiro tools`: what Tiro can do, with schemas and token costs by the model's own tokenizer.
 
-use std::{process::ExitCode, sync::Arc};
-
-use tools::discover::Index;
+use std::process::ExitCode;
 
 use super::{app::App, partner, say};
 use crate::{
@@ -32,7 +30,7 @@ pub async fn run(app: &App, json: bool, eager: bool) -> anyhow::Result<ExitCode>
         }
         None => {
             let (llm, parts) = (app.llm()?, app.parts());
-            let index = Arc::new(Index::of(parts.tools));
+            let index = parts.index();
             listing::tools(&*llm, &parts, &index, eager).await?.to_string()
         }
     };

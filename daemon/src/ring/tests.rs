@@ -24,6 +24,7 @@ impl Bench {
         let (events, told) = mpsc::channel(64);
         let parts = Parts {
             tools: &[],
+            reader: None,
             dirs: Dirs::under(root.path()),
             clock: Clock::Pinned(Box::default()),
             ring: Settings {

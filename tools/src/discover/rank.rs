@@ -169,6 +169,7 @@ impl Name {
 }
 
 /// A scored tool.
+#[derive(Clone)]
 pub struct Hit {
     pub doc: usize,
     pub score: f32,
