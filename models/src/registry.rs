@@ -243,11 +243,7 @@ impl Registry {
         };
         let summary = match asked {
             Some(model) => summary_as(&path, model.role),
-            None => summary_as(&path, Role::Llm).or_else(|error| match error {
-                BadFile::Foreign { .. } => summary_as(&path, Role::Stt)
-                    .or_else(|error| summary_as(&path, Role::Reader).map_err(|_| error)),
-                other => Err(other),
-            }),
+            None => summary_of(&path),
         };
         let summary = summary.map_err(bad)?;
         let (bytes, sha256) = disk::hash(
@@ -430,6 +426,18 @@ impl std::str::FromStr for SourceKind {
             .find(|kind| kind.name() == name.trim())
             .ok_or_else(|| WeightsError::UnknownSource(name.trim().to_owned()))
     }
+}
+
+/// What the header of a model of whatever role says. What is wrong with a file of its own kind goes before what kind it is not.
+fn summary_of(path: &Path) -> Result<String, BadFile> {
+    let mut foreign = None;
+    for role in [Role::Reader, Role::Llm, Role::Stt] {
+        match summary_as(path, role) {
+            Err(error @ BadFile::Foreign { .. }) => foreign = Some(error),
+            other => return other,
+        }
+    }
+    Err(foreign.unwrap_or(BadFile::Empty))
 }
 
 /// What the header of a model of that role says, for people.
