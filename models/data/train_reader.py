@@ -6,7 +6,7 @@
 
 It learns from the same requests as the index (`examples/train_discovery`): `train/utterances.jsonl` of the evaluation data
 (`TIRO_DATA`, else beside the workspace) and `tools/data/requests.tsv`, fewer those that occur among the test commands and in the
-held-out files. It takes half an hour on two cores. Seeds are fixed, but floats are added in another order on another machine, so the
+held-out files. It took 45 minutes on two cores, other work beside it. Seeds are fixed, but floats are added in another order on another machine, so the
 outcome is not the same to the bit; what it has to reach stands in `tests/src/second_opinion.rs`. With `--say` it prints what the
 file makes of a request.
 

@@ -2,7 +2,7 @@
 //! that the file does not hold, and what is not the expected kind is named.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
@@ -50,16 +50,19 @@ pub(crate) struct Header<R> {
 impl Header<File> {
     /// Opens a regular file that is not empty.
     pub(crate) fn open(path: &Path) -> Result<Header<File>, BadFile> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(BadFile::Unsupported("it is not a regular file".into()));
-        }
-        let header = Header::new(file)?;
-        if header.length == 0 {
-            Err(BadFile::Empty)
-        } else {
-            Ok(header)
-        }
+        Ok(Header::new(open(path)?)?)
+    }
+}
+
+/// Opens a regular file that is not empty. It is looked at before, because to open a pipe waits for somebody at its other end.
+pub(crate) fn open(path: &Path) -> Result<File, BadFile> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(BadFile::Unsupported("it is not a regular file".into()));
+    }
+    let file = File::open(path)?;
+    match file.metadata()?.len() {
+        0 => Err(BadFile::Empty),
+        _ => Ok(file),
     }
 }
 

@@ -188,6 +188,16 @@ fn a_file_that_is_no_encoder_is_said_to_be_none_and_the_index_goes_on() {
         let error = read(path, &said).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
+    // Nobody is at the other end, and nobody waits for them.
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    assert!(
+        read(&pipe, &said)
+            .unwrap_err()
+            .to_string()
+            .contains("regular file")
+    );
     let bad = file(&[0xff; 64]);
     for path in [nowhere, bad.path().to_owned()] {
         let (broken, alone) = (reading(path), Index::of(tools::ALL));

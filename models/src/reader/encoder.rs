@@ -1,5 +1,5 @@
 //! The encoder: a BERT of six layers that was trained to give sentences of one meaning one direction (all-MiniLM-L6-v2,
-//! Wang et al. 2020, Reimers and Gurevych 2019). Sentences are a dozen pieces long, so this takes about ten milliseconds of one core.
+//! Wang et al. 2020, Reimers and Gurevych 2019). Sentences are a dozen pieces long, so this takes about twenty milliseconds of one core.
 
 use ndarray::{Array1, Array2, Axis, s};
 

@@ -14,7 +14,7 @@ use ndarray::{Array1, Array2};
 use safetensors::{Dtype, tensor::Metadata};
 
 use super::ReaderError;
-use crate::header::{BadFile, Header};
+use crate::header::{self, BadFile, Header};
 
 #[cfg(target_endian = "big")]
 compile_error!("the numbers of the file are little endian, and are taken as they are");
@@ -80,8 +80,10 @@ impl Weights {
             path: path.to_owned(),
             reason,
         };
-        let (head, start) = Header::open(path).and_then(head).map_err(bad)?;
-        let file = File::open(path).map_err(|cause| bad(cause.into()))?;
+        // Opened once: what its head says is said of these numbers, whatever takes its name meanwhile.
+        let file = header::open(path).map_err(bad)?;
+        let begun = Header::new(&file).map_err(BadFile::from);
+        let (head, start) = begun.and_then(head).map_err(bad)?;
         Ok(Weights {
             path: path.to_owned(),
             file,
