@@ -6,7 +6,7 @@
 
 It learns from the same requests as the index (`examples/train_discovery`): `train/utterances.jsonl` of the evaluation data
 (`TIRO_DATA`, else beside the workspace) and `tools/data/requests.tsv`, fewer those that occur among the test commands and in the
-held-out files. It took 45 minutes on two cores, other work beside it. Seeds are fixed, but floats are added in another order on another machine, so the
+held-out files. It took 110 minutes on two cores, builds beside it. Seeds are fixed, but floats are added in another order on another machine, so the
 outcome is not the same to the bit; what it has to reach stands in `tests/src/second_opinion.rs`. With `--say` it prints what the
 file makes of a request.
 
@@ -27,7 +27,7 @@ DATA = Path(os.environ.get("TIRO_DATA", HERE / "../../../shared/data"))
 # What a request that was written for this project counts beside one that somebody said, and how often a request is
 # learned as a poor recogniser may have heard it.
 OURS, NOISY = 0.5, 0.7
-RANK, SCALE, EPOCHS, BATCH, RATE, DROP, SMOOTH = 8, 2.0, 4, 64, 1.5e-3, 0.1, 0.05
+RANK, SCALE, EPOCHS, BATCH, RATE, DROP, SMOOTH = 16, 2.0, 7, 64, 1.5e-3, 0.1, 0.05
 LAYERS, HEADS, HIDDEN = 6, 12, 384
 # As in `reader/tuned.rs`.
 MATRICES = [
