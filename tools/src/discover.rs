@@ -30,7 +30,7 @@ pub const SHOW_SCORE: f32 = 0.15;
 pub const ACT_SCORE: f32 = 0.31;
 
 /// Scores of the best tool at which a second opinion is asked for, for four requests of ten. Asked for from 0.05 to 0.78, two of
-/// three, it moves the first place in none of the sets of `docs/eval.md` by more than one in a thousand.
+/// three, the training before this one moved the first place in none of the sets of `docs/eval.md` by more than one in a thousand.
 const UNSURE: std::ops::RangeInclusive<f32> = 0.08..=0.75;
 
 /// The probabilities of intents.
