@@ -15,6 +15,10 @@ use crate::place;
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
+    // What is kept for the next build of our own crates is for somebody who changes them.
+    if env::var_os("CI").is_some() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 
