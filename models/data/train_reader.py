@@ -54,7 +54,7 @@ def corpus():
     for line in (DATA / "slurp/commands.jsonl").read_text().splitlines():
         line = json.loads(line)
         tests |= {letters(line["say"]), letters(line["asr"])}
-    for name in ("held-out.tsv", "held-out-places.tsv"):
+    for name in ("held-out.tsv", "held-out-none.tsv", "held-out-places.tsv"):
         tests |= {letters(line.split("\t", 1)[1]) for line in (OWN / name).read_text().splitlines()}
     requests = []
     for line in public.decode().splitlines():
