@@ -16,14 +16,14 @@ pub fn cargo(args: &[&str]) -> Command {
     let mut command = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     // Who asked for us is no matter of what we build. `ring` is built again when the package's name in its surroundings changes, and
-    // all that stands on it: a minute or two, each time that somebody goes from `cargo xtask` to cargo and back.
+    // all that stands on it, each time that somebody goes from `cargo xtask` to cargo and back.
     for (name, _) in env::vars_os() {
         let package = name.to_string_lossy();
         if package.starts_with("CARGO_PKG_") || package.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&name);
         }
     }
-    // What is kept for the next build of our own crates, and where a program is in its source, is for somebody who changes them.
+    // What is kept for the next build of our own crates, and what a debugger is told of them, is for somebody who changes them.
     if env::var_os("CI").is_some() {
         for (name, value) in [
             ("CARGO_INCREMENTAL", "0"),
