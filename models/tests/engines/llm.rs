@@ -494,6 +494,9 @@ async fn real_a_grammar_holds_from_the_first_token() {
         "root ::= missing",
         "",
         "root ::= \"\0\"",
+        "root ::= root \"a\"",
+        "start ::= \"root\"",
+        "root ::= \"a\"{1000000}",
     ] {
         let error = engine
             .generate(with_grammar(broken), &mut |_| {})

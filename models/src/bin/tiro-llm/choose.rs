@@ -68,7 +68,8 @@ impl Chooser {
                 .ok_or_else(nothing_left)?
             }
         };
-        grammar.try_accept(token).map_err(|_| nothing_left())?;
+        // It was seen to be allowed: llama.cpp ends the process where a token is accepted that is not.
+        grammar.accept(token);
         Ok(token)
     }
 
@@ -77,10 +78,13 @@ impl Chooser {
     /// # Errors
     /// `Refused` when the grammar does not allow it.
     pub(crate) fn accept(&mut self, token: LlamaToken) -> Result<(), EngineError> {
-        match &mut self.grammar {
-            Some(grammar) => grammar.try_accept(token).map_err(|_| nothing_left()),
-            None => Ok(()),
+        if let Some(grammar) = &mut self.grammar {
+            if !allows(grammar, token) {
+                return Err(nothing_left());
+            }
+            grammar.accept(token);
         }
+        Ok(())
     }
 }
 
