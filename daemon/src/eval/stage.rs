@@ -111,32 +111,52 @@ impl Stage {
         problems
     }
 
-    /// Every file of the person with its bytes: two of these tell what a turn changed.
+    /// What the person has: two of these tell what a turn changed.
     ///
     /// # Errors
-    /// When a file cannot be read.
-    pub fn files(&self) -> anyhow::Result<BTreeSet<(String, Vec<u8>)>> {
-        let dirs = &self.parts.dirs;
-        let bounds = store::Bounds {
-            depth: 8,
-            entries: 100_000,
-            file_links: false,
-        };
-        let mut all = BTreeSet::new();
-        for path in store::walk(self.folder.path(), bounds)?.files {
-            let own = [&dirs.state, &dirs.cache].iter().any(|own| path.starts_with(own));
-            let name = path.strip_prefix(self.folder.path()).unwrap_or(&path);
-            let name = name.display().to_string();
-            // What waits to be sent and what runs as a timer is the person's, too.
-            let theirs = ["outbox", "timers"].map(|name| dirs.state.join(name));
-            let theirs = theirs.iter().any(|place| path.starts_with(place));
-            if (own && !theirs) || name.ends_with(".lock") {
-                continue;
-            }
-            all.insert((name, std::fs::read(&path)?));
-        }
-        Ok(all)
+    /// As `belongings`.
+    pub fn files(&self) -> anyhow::Result<Belongings> {
+        belongings(self.folder.path(), &self.parts.dirs)
     }
+}
+
+/// Files with their bytes, and folders with none.
+pub type Belongings = BTreeSet<(String, Vec<u8>)>;
+
+/// Every file of the person below `root`, and the folders that they see: one that is empty may have been asked for.
+///
+/// # Errors
+/// When a file cannot be read.
+fn belongings(root: &Path, dirs: &Dirs) -> anyhow::Result<Belongings> {
+    let bounds = store::Bounds {
+        depth: 8,
+        entries: 100_000,
+        file_links: false,
+    };
+    let name_of = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let found = store::walk(root, bounds)?;
+    let mut all = BTreeSet::new();
+    for folder in &found.folders {
+        if dirs
+            .files
+            .iter()
+            .any(|place| folder.starts_with(place) && folder != place)
+        {
+            all.insert((format!("{}/", name_of(folder)), Vec::new()));
+        }
+    }
+    for path in found.files {
+        let own = [&dirs.state, &dirs.cache].iter().any(|own| path.starts_with(own));
+        let name = name_of(&path);
+        // What waits to be sent and what runs as a timer is the person's, too.
+        let theirs = ["outbox", "timers"].map(|name| dirs.state.join(name));
+        let theirs = theirs.iter().any(|place| path.starts_with(place));
+        if (own && !theirs) || name.ends_with(".lock") {
+            continue;
+        }
+        all.insert((name, std::fs::read(&path)?));
+    }
+    Ok(all)
 }
 
 /// The parts of a room that sees nothing of this machine but the model.
@@ -200,5 +220,37 @@ impl Front for Person {
             Some(answers) => answers.answer(),
             None => Confirmation::Nobody,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_and_a_changed_file_are_seen_and_what_tiro_keeps_for_itself_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(root.path());
+        let has = || belongings(root.path(), &dirs).unwrap();
+        let documents = &dirs.files[0];
+        std::fs::create_dir_all(documents).unwrap();
+        std::fs::create_dir_all(dirs.state.join("timers")).unwrap();
+        let mut before = has();
+        let mut differs = || {
+            let now = has();
+            std::mem::replace(&mut before, now.clone()) != now
+        };
+        assert!(!differs());
+        std::fs::create_dir(documents.join("Taxes")).unwrap();
+        assert!(differs());
+        std::fs::write(documents.join("a.txt"), "one").unwrap();
+        assert!(differs());
+        std::fs::write(documents.join("a.txt"), "two").unwrap();
+        assert!(differs());
+        std::fs::write(dirs.state.join("timers/1.json"), "{}").unwrap();
+        assert!(differs());
+        std::fs::write(dirs.state.join("journal"), "").unwrap();
+        std::fs::create_dir_all(dirs.cache.join("words")).unwrap();
+        assert!(!differs());
     }
 }
