@@ -235,7 +235,8 @@ async fn answer<R: AsyncRead + Unpin>(
     Err(Failure::Talks)
 }
 
-/// `transcribe`: which model and language, and which names to expect.
+/// `transcribe`: which model and language, and which names to expect. Those are the person's own words in the config, and not
+/// `Transcribe::names`: who is in their contacts is no matter of another machine.
 fn wanted(model: &str, request: &Transcribe) -> Event {
     let names = request.prompt.iter().flat_map(|prompt| prompt.split(','));
     let names: Vec<&str> = names.map(str::trim).filter(|name| !name.is_empty()).collect();
