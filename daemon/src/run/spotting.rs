@@ -62,12 +62,18 @@ impl Spotter {
     /// Until nobody has clips any more.
     pub(super) async fn run(self, mut clips: broadcast::Receiver<Heard>) {
         let mut health = Health::default();
+        // Where the last clip ended in which the phrase was heard.
+        let mut called = 0;
         loop {
             let (listenings, clip) = match clips.recv().await {
                 Ok(heard) => heard,
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             };
+            // The same call once more, and the recogniser has the request to hear now.
+            if clip.at < called {
+                continue;
+            }
             let age = |at: u64| {
                 let samples = self.total.load(Ordering::Acquire).saturating_sub(at);
                 Duration::from_secs_f64(samples as f64 / f64::from(SAMPLE_RATE))
@@ -82,6 +88,7 @@ impl Spotter {
             match looked {
                 Ok(Looked::Phrase(spotted)) => {
                     lock(&self.watch).pause(self.settings.refractory);
+                    called = clip.end();
                     let woken = Woken {
                         microphone: self.number,
                         listenings,
@@ -168,9 +175,19 @@ mod tests {
     /// So much was heard since the microphone opened.
     const TOTAL: usize = 100 * SECOND;
 
-    /// Lets clips of these lengths, in samples, be judged, of which the last ends now; whether each phrase that was heard was
-    /// over own words, and how long the clips are that the recogniser was given.
+    /// Lets clips of these lengths, in samples, be judged, one behind the other, of which the last ends now; whether each phrase
+    /// that was heard was over own words, and how long the clips are that the recogniser was given.
     async fn judged(own: Own, lengths: &[usize]) -> (Vec<bool>, Vec<usize>) {
+        let end = |n: usize| TOTAL - lengths[n + 1..].iter().sum::<usize>();
+        let spans = lengths
+            .iter()
+            .enumerate()
+            .map(|(n, length)| (end(n) - length, *length));
+        judged_at(own, &spans.collect::<Vec<_>>()).await
+    }
+
+    /// The same of clips that begin at these samples.
+    async fn judged_at(own: Own, spans: &[(usize, usize)]) -> (Vec<bool>, Vec<usize>) {
         let stt = Arc::new(ScriptedStt::answering(|_| "Computer!".to_owned().into()));
         let (events, mut happened) = mpsc::channel(16);
         let spotter = Spotter {
@@ -188,11 +205,11 @@ mod tests {
             events,
         };
         let (send, heard) = clips();
-        for length in lengths {
+        for &(at, length) in spans {
             let clip = Candidate {
-                at: (TOTAL - length) as u64,
+                at: at as u64,
                 onset: SECOND / 2,
-                samples: vec![0.0; *length],
+                samples: vec![0.0; length],
             };
             send.send((0, clip)).unwrap();
         }
@@ -237,6 +254,14 @@ mod tests {
         let (heard, given) = judged(Own::default(), &lengths).await;
         assert_eq!(given, lengths[2..]);
         assert_eq!(heard.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_called_is_not_heard_again_in_a_clip_of_the_same_call() {
+        let call = (TOTAL - 3 * SECOND, 2 * SECOND);
+        let inside = (call.0 + SECOND / 2, 2 * SECOND);
+        let (heard, given) = judged_at(Own::default(), &[call, inside]).await;
+        assert_eq!((heard.len(), given), (1, vec![call.1]));
     }
 
     #[test]
