@@ -141,7 +141,13 @@ impl Tape {
 
     /// What the recogniser makes of each clip that the watch hands out, with the number of the recording.
     async fn heard(&self, stt: &dyn Stt) -> Heard {
+        self.heard_while(stt, false).await
+    }
+
+    /// The same while Tiro speaks, or not.
+    async fn heard_while(&self, stt: &dyn Stt, speaks: bool) -> Heard {
         let mut watch = Watch::default();
+        watch.over_own(speaks);
         let mut heard = Heard::default();
         for block in self.samples.chunks(RATE / 50) {
             let mut clips: Vec<Candidate> = Vec::new();
@@ -329,7 +335,7 @@ async fn calls_over(what: &str, others: &[f32], own: Option<&str>, farther: f32,
         tape.ends.push(("wake/computer", from + 7 * RATE));
         tape.ends.push(("others", tape.samples.len()));
     }
-    let heard = tape.heard(&stt).await;
+    let heard = tape.heard_while(&stt, speaking.is_some()).await;
     let (own, others) = heard.spotted_while(&tape, "computer", "wake/computer", 0.5, speaking);
     let (minutes, looks) = (tape.seconds() / 60.0, heard.texts.len());
     println!(

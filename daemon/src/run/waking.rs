@@ -131,13 +131,16 @@ impl Daemon {
         let until = Arc::clone(&heard);
         let (busy, listening, counted) = (Arc::clone(&listened), Arc::clone(&listenings), Arc::clone(&total));
         let (spied, mut first) = (Arc::clone(&watch), Some(self.events.clone()));
+        let own = self.parts.speak.own();
         let spy = move |samples: &[f32]| {
             if let Some(events) = first.take_if(|_| !samples.is_empty()) {
                 let _ = events.blocking_send(Event::Awake(number));
             }
             counted.fetch_add(samples.len() as u64, Ordering::AcqRel);
+            let mut watch = lock(&spied);
+            watch.over_own(own.borrow().speaking);
             // Who is listened to anyway does not call.
-            lock(&spied).hear(samples, |clip| {
+            watch.hear(samples, |clip| {
                 let begins = clip.at + clip.onset as u64;
                 if !busy.load(Ordering::Acquire) && begins >= until.load(Ordering::Acquire) {
                     let _ = send.send((listening.load(Ordering::Acquire), clip));
