@@ -358,10 +358,10 @@ async fn real_wake_word_is_heard_over_tiro_itself() {
         return;
     };
     let spoken = wav::read(&file).unwrap();
-    // 18, 15 and 8 were heard: a loudspeaker that is nearly as loud as the person hides them.
+    // 19, 18 and 13 were heard: a loudspeaker that is nearly as loud as the person hides them.
     calls_over("Tiro itself", &spoken, Some(says), 15.0, 16).await;
-    calls_over("Tiro itself", &spoken, Some(says), 10.0, 13).await;
-    calls_over("Tiro itself", &spoken, Some(says), 5.0, 5).await;
+    calls_over("Tiro itself", &spoken, Some(says), 10.0, 15).await;
+    calls_over("Tiro itself", &spoken, Some(says), 5.0, 10).await;
 }
 
 #[tokio::test]

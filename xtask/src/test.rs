@@ -43,19 +43,25 @@ pub fn test(options: &[&str]) -> Result<()> {
     steps.step("lints", lints)?;
     if !fast {
         steps.step("build tiro and its engines", || build_release(&TRAINING))?;
-        steps.step("what discovery was taught", training)?;
-        steps.step("lints of the engines", engine_lints)?;
-        if pull {
-            steps.step("weights", weights)?;
-        }
-        steps.step("documentation tests", || {
-            run(&mut cargo(&[
-                "test",
-                "--workspace",
-                "--doc",
-                "--locked",
-                "--quiet",
-            ]))
+        // The fit has one thread, and so has much of what is compiled meanwhile. Whatever fails, it is waited for.
+        std::thread::scope(|scope| {
+            let trained = scope.spawn(training);
+            steps.step("lints of the engines", engine_lints)?;
+            if pull {
+                steps.step("weights", weights)?;
+            }
+            steps.step("documentation tests", || {
+                run(&mut cargo(&[
+                    "test",
+                    "--workspace",
+                    "--doc",
+                    "--locked",
+                    "--quiet",
+                ]))
+            })?;
+            steps.step("what discovery was taught", || {
+                trained.join().unwrap_or_else(|_| bail!("it panicked"))
+            })
         })?;
         steps.step("licences and sources", || {
             run(&mut cargo(&[
