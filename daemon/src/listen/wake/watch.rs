@@ -252,6 +252,8 @@ impl Watch {
         if count < ENOUGH_BEFORE {
             return false;
         }
+        // They are all kept: a frame is, before it is asked about.
+        debug_assert!(self.powers.len() >= NOW + count);
         let mean = |powers: &mut dyn Iterator<Item = &f32>, count: usize| powers.sum::<f32>() / count as f32;
         let now = mean(&mut self.powers.iter().rev().take(NOW), NOW);
         let before = mean(&mut self.powers.iter().rev().skip(NOW).take(count), count);
