@@ -102,7 +102,10 @@ pub fn beside() -> Result<()> {
 fn parts(folder: &Path) -> Result<()> {
     let pip = |args: &[&str]| {
         let mut pip = program(python(folder));
-        pip.args(["-m", "pip"]).args(args).arg("--only-binary=:all:");
+        // Behind the command and before what is added here, so that it is never taken for the value of another flag.
+        let (command, flags) = args.split_first().unwrap_or((&"help", &[]));
+        pip.args(["-m", "pip", command, "--only-binary=:all:"])
+            .args(flags);
         pip
     };
     if !python(folder).exists() {
