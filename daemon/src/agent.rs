@@ -10,6 +10,7 @@ pub mod amend;
 pub mod conversation;
 mod figures;
 mod follow;
+mod later;
 pub mod grammar;
 pub mod ground;
 mod loading;
@@ -40,6 +41,7 @@ use prompts::{Message, Parsed, Piece, Rendered, Renderer, Sections, words};
 pub use ahead::Ahead;
 use conversation::{Conversation, Exchange};
 use follow::Changed;
+use later::Untimed;
 use negation::Wanted;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
@@ -135,6 +137,8 @@ struct Turn {
     did: Option<String>,
     /// Whether what is called now takes the place of what was done.
     instead: bool,
+    /// Whether what is called now was to be so for a while only.
+    lasting: bool,
 }
 
 /// What a failed call told.
@@ -466,8 +470,15 @@ impl Agent {
     fn left_alone(&self) -> String {
         match &self.deed {
             Some(deed) if deed.done && deed.undo.is_some() => words::done_already(),
+            Some(deed) if deed.done && !self.only_read(deed) => words::done_for_good(),
             _ => words::declined(),
         }
+    }
+
+    /// Whether it left everything as it was.
+    fn only_read(&self, deed: &follow::Deed) -> bool {
+        let entry = self.toolbox.find(&deed.call.name);
+        entry.is_some_and(|entry| entry.effect == tools::Effect::Read)
     }
 
     fn open(&mut self, text: String, context: String, discovered: Vec<prompts::Card>) {
@@ -563,6 +574,10 @@ impl Agent {
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             return self.give_up();
         }
+        match self.untimed(&call, entry) {
+            Some(Untimed::Later) => return self.asks_whether_now(call),
+            lasting => self.turn.lasting = lasting.is_some(),
+        }
         self.within_budget(call, None)
     }
 
@@ -654,6 +669,10 @@ impl Agent {
         let say = match std::mem::take(&mut self.turn.instead) {
             true => words::instead(&output.say),
             false => output.say,
+        };
+        let say = match std::mem::take(&mut self.turn.lasting) {
+            true => words::stays(&say),
+            false => say,
         };
         self.turn.did = Some(say.clone());
         // What needed no model need not wait for its words.

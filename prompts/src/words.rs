@@ -112,6 +112,21 @@ pub fn done_already() -> String {
     "Okay. What I did last is done; say undo, and I take it back.".to_owned()
 }
 
+/// The same, of what nothing takes back: a message that went out.
+pub fn done_for_good() -> String {
+    "Okay. What I did last is done, and I cannot take it back.".to_owned()
+}
+
+/// The person named a time, and what they want can be done at once only.
+pub fn only_now() -> String {
+    "I can only do that now. Shall I?".to_owned()
+}
+
+/// What was done was to be so for a while, and nobody ends it.
+pub fn stays(done: &str) -> String {
+    format!("{done} It stays so until you tell me: I cannot end it by the clock.")
+}
+
 /// Something needs a yes and nobody is there to give it.
 pub fn needs_confirmation(question: &str) -> String {
     format!("I need your yes first: {}.", question.trim_end_matches('.'))

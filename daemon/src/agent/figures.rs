@@ -164,7 +164,7 @@ fn settle_percent(given: &mut Map<String, Value>, schema: &Value, said: &[String
 }
 
 /// The longest number that ends before this word, and where it begins.
-fn number_before(said: &[String], end: usize) -> Option<(usize, u32)> {
+pub(super) fn number_before(said: &[String], end: usize) -> Option<(usize, u32)> {
     (1..=LONGEST_NUMBER.min(end)).rev().find_map(|length| {
         let number = whole_number(&said[end - length..end].join(" "))?;
         Some((end - length, number))

@@ -552,7 +552,7 @@ fn hint(timing: TimeRole) -> Hint {
 }
 
 /// Where these words stand in the sentence, whatever their case.
-fn place(said: &str, text: &str) -> Option<Range<usize>> {
+pub(super) fn place(said: &str, text: &str) -> Option<Range<usize>> {
     let wanted: Vec<String> = words(text).collect();
     if wanted.is_empty() {
         return None;
@@ -568,7 +568,7 @@ fn place(said: &str, text: &str) -> Option<Range<usize>> {
 }
 
 /// Whether all words of `part` stand together in `text`.
-fn holds(text: &str, part: &str) -> bool {
+pub(super) fn holds(text: &str, part: &str) -> bool {
     place(text, part).is_some()
 }
 
@@ -589,7 +589,7 @@ fn says_little(word: &str) -> bool {
     is_stop_word(word) || LITTLE.contains(&word)
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     stretches(text).into_iter().map(|place| bare(&text[place]))
 }
 

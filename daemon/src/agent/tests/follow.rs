@@ -167,6 +167,34 @@ fn what_cannot_be_taken_back_is_said_to_be_so_and_asked() {
 }
 
 #[test]
+fn what_went_out_is_not_said_to_be_left_alone() {
+    for (said, tool, arguments, no) in [
+        (
+            "text Anna that I am late",
+            "messages.send",
+            json!({"to": "Anna", "text": "I am late"}),
+            "no, don't send it",
+        ),
+        ("next song", "media.next", json!({}), "never mind"),
+    ] {
+        let mut agent = whole();
+        done(&mut agent, said, tool, arguments, None);
+        assert_eq!(reply(hear(&mut agent, no)).text, words::done_for_good(), "{said}");
+    }
+    // Who only looked has changed nothing.
+    let mut agent = whole();
+    let when = json!({"when": "tomorrow"});
+    done(
+        &mut agent,
+        "what do I have tomorrow",
+        "calendar.query",
+        when,
+        None,
+    );
+    assert_eq!(reply(hear(&mut agent, "never mind")).text, words::declined());
+}
+
+#[test]
 fn only_the_last_thing_is_taken_back_and_only_by_who_did_it() {
     // Something else was done since.
     let mut agent = timer();

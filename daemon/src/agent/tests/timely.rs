@@ -118,3 +118,52 @@ fn a_time_that_was_said_in_parts_can_be_put_together() {
     let unsaid = json!({"title": "meeting", "start": "tomorrow at five"});
     assert!(!lets(&ask, "calendar.create_event", &unsaid));
 }
+
+/// What the agent makes of a call that the model wrote to these words.
+fn decided(agent: &mut Agent, words: &str, tool: &str, arguments: &Value) -> Step {
+    say(agent, words);
+    let call = format!("<tool_call>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}\n</tool_call>");
+    agent.step(Input::Generated(call))
+}
+
+#[test]
+fn what_cannot_wait_is_not_done_before_its_time() {
+    let mut agent = whole();
+    let end = reply(decided(
+        &mut agent,
+        "lock the screen in ten minutes",
+        "system.lock",
+        &json!({}),
+    ));
+    assert_eq!((end.text, end.end), (words::only_now(), Ending::CouldNot));
+    let agreed = call(said(&mut agent, "yes", Asked::default()));
+    assert_eq!(
+        (agreed.name.as_str(), agreed.arguments),
+        ("system.lock", json!({}))
+    );
+
+    let mut agent = whole();
+    reply(decided(
+        &mut agent,
+        "lock the screen in ten minutes",
+        "system.lock",
+        &json!({}),
+    ));
+    assert_eq!(
+        reply(said(&mut agent, "no", Asked::default())).text,
+        words::declined()
+    );
+}
+
+#[test]
+fn what_lasts_for_a_while_is_done_and_its_end_is_not_promised() {
+    let mut agent = whole();
+    let muted = call(decided(
+        &mut agent,
+        "mute the sound for an hour",
+        "system.mute",
+        &json!({}),
+    ));
+    let end = reply(did(&mut agent, muted, output("The sound is off.")));
+    assert_eq!(end.text, words::stays("The sound is off."));
+}
