@@ -37,6 +37,10 @@ const ABSENT: &str = "speech-dispatcher is not installed. Install it with its es
 /// The server's own program.
 const SERVER: &str = "speech-dispatcher";
 
+/// What a speed of 1 and a loudness of 1 are there.
+const USUAL_RATE: i32 = 0;
+const USUAL_VOLUME: i32 = 100;
+
 /// speech-dispatcher.
 pub struct Dispatcher {
     /// The socket of a test.
@@ -112,10 +116,16 @@ impl Dispatcher {
             "SET SELF PRIORITY message".to_owned(),
             "SET SELF SSML_MODE off".to_owned(),
             "SET SELF PUNCTUATION some".to_owned(),
+            // What Tiro says is English, whatever the desktop speaks.
             "SET SELF LANGUAGE en".to_owned(),
-            format!("SET SELF RATE {}", self.rate),
-            format!("SET SELF VOLUME {}", self.volume),
         ];
+        // Who wished for nothing here has what they chose for the whole desktop: a screen reader's speed, say.
+        let own = [
+            ("RATE", self.rate, USUAL_RATE),
+            ("VOLUME", self.volume, USUAL_VOLUME),
+        ];
+        let own = own.into_iter().filter(|(_, now, usual)| now != usual);
+        wishes.extend(own.map(|(what, now, _)| format!("SET SELF {what} {now}")));
         if !self.name.is_empty() {
             wishes.push(format!("SET SELF SYNTHESIS_VOICE {}", self.name));
         }

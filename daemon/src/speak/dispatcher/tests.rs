@@ -58,15 +58,22 @@ struct Bench {
 }
 
 fn bench(odd: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> Bench {
+    let settings = Settings {
+        name: "en-gb\r\nQUIT".to_owned(),
+        rate: 2.0,
+        volume: 0.5,
+        ..Settings::default()
+    };
+    bench_with(settings, odd)
+}
+
+fn bench_with(settings: Settings, odd: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("speechd.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let settings = Settings {
         socket: Some(socket),
-        name: "en-gb\r\nQUIT".to_owned(),
-        rate: 2.0,
-        volume: 0.5,
-        ..Settings::default()
+        ..settings
     };
     Bench {
         _folder: folder,
@@ -101,6 +108,23 @@ async fn each_piece_is_one_message_and_cannot_be_an_order() {
         assert!(
             orders.iter().any(|sent| sent == order),
             "no {order} in {orders:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_wished_for_is_left_to_the_desktop() {
+    let bench = bench_with(Settings::default(), |_| None);
+    bench.voice.say(&Pieces::of(["One."])).await.unwrap();
+    let orders = bench.server.await.unwrap();
+    assert!(
+        orders.iter().any(|order| order == "SET SELF LANGUAGE en"),
+        "{orders:?}"
+    );
+    for what in ["RATE", "VOLUME", "SYNTHESIS_VOICE"] {
+        assert!(
+            !orders.iter().any(|order| order.contains(what)),
+            "{what} in {orders:?}"
         );
     }
 }
