@@ -57,6 +57,17 @@ struct Turned {
     now: f64,
     /// When, in seconds since 1970.
     at: i64,
+    /// Whether `now` is what the player made of what it was told. Until then it is what it was told, and some can only be so or so
+    /// loud: who is killed in between must not take that for somebody's wish.
+    #[serde(default)]
+    settled: bool,
+}
+
+impl Turned {
+    /// Whether a player that is so loud is so by our doing.
+    fn is_ours(&self, volume: f64) -> bool {
+        same(volume, self.now) || !self.settled && volume < self.before
+    }
 }
 
 impl Ducking {
@@ -146,6 +157,7 @@ impl Duck {
                 before,
                 now,
                 at,
+                settled: false,
             });
         }
         if new.is_empty() {
@@ -167,6 +179,7 @@ impl Duck {
                     turned.now = now;
                 }
             }
+            turned.settled = true;
         });
         join_all(turning).await;
         self.write(&all).await;
@@ -184,7 +197,7 @@ impl Duck {
         let mixer = &mixer;
         let restoring = all.iter().map(|turned| async move {
             let now = mixer.volume(&turned.player).await?;
-            if same(now, turned.now) {
+            if turned.is_ours(now) {
                 return mixer.set(&turned.player, turned.before).await.then_some(());
             }
             Some(())

@@ -281,6 +281,28 @@ async fn what_a_killed_daemon_turned_down_the_next_one_restores() {
     }
 }
 
+/// A player that knows ten volumes only is told 0.25 and makes 0.2 or 0.3 of it. Who is killed before that is known restores it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_killed_while_a_player_is_turned_down_restores_it() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(bus) = Bus::start(home.path()) else {
+        return;
+    };
+    let state = home.path().join("state");
+    let player = Player::that("Playing", 0.8, 10.0);
+    let _here = player.serve(&bus, "here").await;
+    let killed = Ducking::start(desk(&bus), &state, 0.31);
+    killed.quiet(true);
+    player.until("turned down", |volume| volume < 0.7).await;
+    drop(killed);
+    let lower = player.volume_now();
+    assert!(!near(0.248)(lower), "{lower} is no other volume than it was told");
+    let next = Ducking::start(desk(&bus), &state, 0.31);
+    player.until("restored", near(0.8)).await;
+    next.end().await;
+    assert!(!noted(&state));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_player_is_turned_down_and_restored() {
     let home = tempfile::tempdir().unwrap();
