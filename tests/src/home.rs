@@ -1,9 +1,14 @@
 //! A home of its own for every test: the demo world in a temporary folder, a pinned clock, scripted engines.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+    sync::Arc,
+};
 
 use daemon::{
     agent::Settings,
+    eval::stage::belongings,
     room::{Clock, Expecting, Limits, Parts, Room},
     world,
 };
@@ -36,6 +41,11 @@ impl Home {
     /// The folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The moment at which its clock stands.
+    pub fn now(&self) -> &jiff::Zoned {
+        &self.now
     }
 
     /// Where the tools look.
@@ -102,39 +112,17 @@ impl Home {
         }
     }
 
-    /// Every file with its size, sorted, locks and the journal aside: two lists tell what a turn changed.
+    /// What the person has, each with a number that is another one when its content is: two lists tell what a turn changed.
     pub fn files(&self) -> Vec<(String, u64)> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.folder.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let entry = entry.unwrap();
-                match entry.file_type().unwrap().is_dir() {
-                    true => folders.push(entry.path()),
-                    false => {
-                        let name = entry
-                            .path()
-                            .strip_prefix(self.folder.path())
-                            .unwrap()
-                            .display()
-                            .to_string();
-                        found.push((name, entry.metadata().unwrap().len()));
-                    }
-                }
-            }
-        }
-        // What the daemon writes down for itself comes and goes beside every turn, and a database's log is a part of it.
-        let own = |name: &str| {
-            [".lock", ".db-wal", ".db-shm"]
-                .iter()
-                .any(|end| name.ends_with(end))
-                || ["state/journal.db", "state/rings.json", "state/.tiro-"]
-                    .iter()
-                    .any(|start| name.starts_with(start))
+        let all = belongings(self.folder.path(), &self.dirs()).unwrap();
+        let number = |bytes: Vec<u8>| {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            hasher.finish()
         };
-        found.retain(|(name, _): &(String, u64)| !own(name));
-        found.sort();
-        found
+        all.into_iter()
+            .map(|(name, bytes)| (name, number(bytes)))
+            .collect()
     }
 }
 

@@ -1,14 +1,14 @@
 //! A home of its own for every scenario: temporary folders, a clock that stands still, no desktop, nobody's mail account.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io::ErrorKind, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use async_trait::async_trait;
 use serde_json::Value;
 use tools::{
     Ctx, Dirs, Entry, Journal, MailAccount, Reach, Retention,
     discover::Index,
-    system::{desktop::Desk, mail, store},
+    system::{desktop::Desk, mail},
 };
 
 use super::{
@@ -120,41 +120,68 @@ impl Stage {
     }
 }
 
-/// Files with their bytes, and folders with none.
+/// Files with their bytes, links with where they lead, and folders with none.
 pub type Belongings = BTreeSet<(String, Vec<u8>)>;
 
-/// Every file of the person below `root`, and the folders that they see: one that is empty may have been asked for.
+/// As deep and as many are looked at; a home of a test has neither.
+const DEEPEST: usize = 32;
+const MOST: usize = 100_000;
+
+/// Every file of the person below `root`, hidden ones too, and the folders that they see: one that is empty may have been asked for.
 ///
 /// # Errors
-/// When a file cannot be read.
-fn belongings(root: &Path, dirs: &Dirs) -> anyhow::Result<Belongings> {
-    let bounds = store::Bounds {
-        depth: 8,
-        entries: 100_000,
-        file_links: false,
-    };
+/// When a file cannot be read, and where there is too much to see all of it.
+pub fn belongings(root: &Path, dirs: &Dirs) -> anyhow::Result<Belongings> {
     let name_of = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let found = store::walk(root, bounds)?;
-    let mut all = BTreeSet::new();
-    for folder in &found.folders {
-        if dirs
-            .files
-            .iter()
-            .any(|place| folder.starts_with(place) && folder != place)
-        {
-            all.insert((format!("{}/", name_of(folder)), Vec::new()));
-        }
-    }
-    for path in found.files {
+    // What waits to be sent and what runs as a timer is the person's, too.
+    let theirs = ["outbox", "timers"].map(|name| dirs.state.join(name));
+    let is_own = |path: &Path| {
         let own = [&dirs.state, &dirs.cache].iter().any(|own| path.starts_with(own));
-        let name = name_of(&path);
-        // What waits to be sent and what runs as a timer is the person's, too.
-        let theirs = ["outbox", "timers"].map(|name| dirs.state.join(name));
-        let theirs = theirs.iter().any(|place| path.starts_with(place));
-        if (own && !theirs) || name.ends_with(".lock") {
-            continue;
+        own && !theirs.iter().any(|place| path.starts_with(place))
+    };
+    let mut all = BTreeSet::new();
+    let mut folders = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        ensure!(
+            depth <= DEEPEST && all.len() < MOST,
+            "{} holds too much.",
+            root.display()
+        );
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = name_of(&path);
+            let meta = match std::fs::symlink_metadata(&path) {
+                Ok(meta) => meta,
+                // Some come and go beside every turn.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if meta.is_dir() {
+                if !is_own(&path)
+                    && dirs
+                        .files
+                        .iter()
+                        .any(|place| path.starts_with(place) && path != *place)
+                {
+                    all.insert((format!("{name}/"), Vec::new()));
+                }
+                folders.push((path, depth + 1));
+                continue;
+            }
+            if is_own(&path) || name.ends_with(".lock") {
+                continue;
+            }
+            let content = match meta.is_symlink() {
+                true => std::fs::read_link(&path).map(|target| target.into_os_string().into_encoded_bytes()),
+                false if meta.is_file() => std::fs::read(&path),
+                false => continue,
+            };
+            match content {
+                Ok(content) => _ = all.insert((name, content)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error).with_context(|| name),
+            }
         }
-        all.insert((name, std::fs::read(&path)?));
     }
     Ok(all)
 }
@@ -248,6 +275,13 @@ mod tests {
         std::fs::write(documents.join("a.txt"), "two").unwrap();
         assert!(differs());
         std::fs::write(dirs.state.join("timers/1.json"), "{}").unwrap();
+        assert!(differs());
+        // A draft lies in a folder that a Maildir hides.
+        let drafts = dirs.mail.join(".Drafts/cur");
+        std::fs::create_dir_all(&drafts).unwrap();
+        std::fs::write(drafts.join("1"), "Subject: hello").unwrap();
+        assert!(differs());
+        std::os::unix::fs::symlink("a.txt", documents.join("b.txt")).unwrap();
         assert!(differs());
         std::fs::write(dirs.state.join("journal"), "").unwrap();
         std::fs::create_dir_all(dirs.cache.join("words")).unwrap();
