@@ -194,6 +194,12 @@ async fn what_is_matched_in_the_scenarios_is_right() {
     for row in &rows {
         println!("{} {}: {:?} {:.1} ms", row.id, row.turn, row.say, row.ms.total);
     }
+    // From the words to the answer, the tool's own work with it.
+    let mut times: Vec<f32> = rows.iter().map(|row| row.ms.total).collect();
+    times.sort_by(f32::total_cmp);
+    let p50 = times[times.len() / 2];
+    println!("p50 {p50:.1} ms");
+    assert!(p50 < 20.0, "{p50} ms");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(rows.len() >= 5, "the scenarios have some: {}", rows.len());
 }
