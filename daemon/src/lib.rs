@@ -17,6 +17,7 @@ pub mod second;
 pub mod shelf;
 pub mod run;
 pub mod speak;
+pub mod stop;
 pub mod status;
 pub mod listing;
 pub mod ring;

@@ -21,7 +21,7 @@ use desk::{Answer, Desk, Pressed};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use plan::Plan;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::{JoinHandle, spawn_blocking},
 };
 use tools::{
@@ -86,8 +86,13 @@ const MAX_MISSED: usize = 5;
 /// The sound of a reminder, of an event, and of what was missed.
 const SHORT: Duration = Duration::from_millis(1200);
 
-/// Rings until the task is dropped.
-pub async fn run(parts: Parts, index: Arc<Index>, events: mpsc::Sender<Event>) {
+/// Rings until the task is dropped; without a sound as long as `hushed` says so, because somebody speaks.
+pub async fn run(
+    parts: Parts,
+    index: Arc<Index>,
+    events: mpsc::Sender<Event>,
+    mut hushed: watch::Receiver<bool>,
+) {
     let (pressed, mut answers) = mpsc::channel(16);
     let mut ringer = Ringer::new(parts, index, events, pressed);
     let mut ticks = tokio::time::interval(TICK);
@@ -95,6 +100,11 @@ pub async fn run(parts: Parts, index: Arc<Index>, events: mpsc::Sender<Event>) {
     loop {
         tokio::select! {
             _ = ticks.tick() => ringer.look().await,
+            // Nobody changes it any more when the daemon is ending.
+            Ok(()) = hushed.changed() => {
+                let now = *hushed.borrow_and_update();
+                ringer.hush(now);
+            }
             answer = answers.recv() => match answer {
                 Some(answer) => ringer.answer(answer).await,
                 None => return,
@@ -121,7 +131,9 @@ struct Ringer {
     /// The timers as they were at the last look: when each rings, and whether it was set since we look.
     timers: Option<BTreeMap<u64, (Timestamp, bool)>>,
     /// What waits for an answer, and its sound.
-    ringing: BTreeMap<String, Option<JoinHandle<()>>>,
+    ringing: BTreeMap<String, Sound>,
+    /// Whether somebody speaks, so that nothing sounds for now.
+    hushed: bool,
     /// What rang although it could not be written down.
     unwritten: HashSet<String>,
     /// Whether the last attempt to write it down failed.
@@ -148,6 +160,7 @@ impl Ringer {
             stamp: None,
             timers: None,
             ringing: BTreeMap::new(),
+            hushed: false,
             unwritten: HashSet::new(),
             failing: false,
         }
@@ -306,10 +319,14 @@ impl Ringer {
             Kind::Reminder | Kind::Event => SHORT,
             Kind::Timer | Kind::Alarm => self.parts.ring.length,
         };
-        let sound = self.sound(length);
-        if let Some(Some(earlier)) = self.ringing.insert(key.clone(), sound) {
-            earlier.abort();
+        let mut sound = Sound {
+            left: length,
+            playing: None,
+        };
+        if !self.hushed {
+            sound.go_on(&self.parts.ring);
         }
+        self.ringing.insert(key.clone(), sound);
         self.desk.show(&key, &text, ring.kind);
         self.tell(ring.kind, key, text, times, false).await;
     }
@@ -324,7 +341,8 @@ impl Ringer {
         if missed.is_empty() {
             return;
         }
-        drop(self.sound(SHORT));
+        // It is over by itself.
+        drop(play(&self.parts.ring, SHORT));
         let line = |ring: &Ring| ring.say(late(ring, now), away(ring), now);
         let told = missed.len().min(MAX_MISSED);
         let mut lines: Vec<(Kind, String, String)> = missed[missed.len() - told..]
@@ -370,12 +388,15 @@ impl Ringer {
         let _ = self.events.send(Event::Noticed { source, texts }).await;
     }
 
-    fn sound(&self, length: Duration) -> Option<JoinHandle<()>> {
-        let settings = &self.parts.ring;
-        let (volume, speaker) = (settings.volume, settings.speaker.clone());
-        settings
-            .sound
-            .then(|| tokio::spawn(sound::play(length, volume, speaker)))
+    /// Somebody begins to speak, or has finished.
+    fn hush(&mut self, hushed: bool) {
+        self.hushed = hushed;
+        for sound in self.ringing.values_mut() {
+            match hushed {
+                true => sound.pause(),
+                false => sound.go_on(&self.parts.ring),
+            }
+        }
     }
 
     /// The person pressed a button.
@@ -438,18 +459,45 @@ impl Ringer {
     }
 
     fn silence(&mut self, key: &str) {
-        if let Some(Some(sound)) = self.ringing.remove(key) {
-            sound.abort();
+        self.ringing.remove(key);
+    }
+}
+
+/// The sound of one thing that rings; it ends when this is dropped.
+struct Sound {
+    /// How long it was to go on when it began last.
+    left: Duration,
+    /// Since when it sounds.
+    playing: Option<(JoinHandle<()>, Instant)>,
+}
+
+impl Sound {
+    fn pause(&mut self) {
+        if let Some((task, since)) = self.playing.take() {
+            task.abort();
+            self.left = self.left.saturating_sub(since.elapsed());
+        }
+    }
+
+    fn go_on(&mut self, settings: &Settings) {
+        if self.playing.is_none() && !self.left.is_zero() {
+            self.playing = play(settings, self.left).map(|task| (task, Instant::now()));
         }
     }
 }
 
-impl Drop for Ringer {
+impl Drop for Sound {
     fn drop(&mut self) {
-        for sound in self.ringing.values().flatten() {
-            sound.abort();
-        }
+        self.pause();
     }
+}
+
+/// Sounds for so long, if anything is to sound.
+fn play(settings: &Settings, length: Duration) -> Option<JoinHandle<()>> {
+    let (volume, speaker) = (settings.volume, settings.speaker.clone());
+    settings
+        .sound
+        .then(|| tokio::spawn(sound::play(length, volume, speaker)))
 }
 
 fn late(ring: &Ring, now: &Zoned) -> Duration {

@@ -57,6 +57,7 @@ use crate::{
     shelf,
     speak::{Trouble, duck::Ducking},
     status::Engines,
+    stop::Sounding,
 };
 
 /// Everything that can wake the daemon.
@@ -134,6 +135,8 @@ pub enum Event {
         number: u64,
         /// What came of it.
         heard: Heard,
+        /// What sounds, where the words may mean that.
+        sounding: Sounding,
     },
     /// What came of an answer that was spoken.
     Answered {
@@ -290,6 +293,8 @@ pub struct Daemon {
     errands: VecDeque<Errand>,
     /// Turns players down meanwhile.
     ducking: Option<Ducking>,
+    /// Whether what rings is to be silent for now.
+    hushed_rings: watch::Sender<bool>,
     /// How the key reaches us.
     hotkey: hotkey::Reach,
     /// How many turns have begun; the number of the last one.
@@ -382,6 +387,7 @@ impl Daemon {
             coming: Arc::default(),
             errands: VecDeque::new(),
             ducking: None,
+            hushed_rings: watch::Sender::new(false),
             hotkey: hotkey::Reach::default(),
             begun: 0,
             preparing: None,
@@ -417,7 +423,8 @@ impl Daemon {
         self.stay_awake();
         self.look_after_players();
         // By the clock of the daemon, whatever moment a turn pretends.
-        let ringing = ring::run(self.parts.clone(), Arc::clone(&self.index), self.events.clone());
+        let (parts, index) = (self.parts.clone(), Arc::clone(&self.index));
+        let ringing = ring::run(parts, index, self.events.clone(), self.hushed_rings.subscribe());
         let ringing = tokio::spawn(ringing);
         loop {
             self.keep_quiet();
@@ -448,7 +455,11 @@ impl Daemon {
                 Event::Awake(number) => self.awake(number),
                 Event::Deaf { number, why } => self.deaf(number, why),
                 Event::Woken(woken) => self.woken(&woken),
-                Event::Listened { number, heard } => self.listened(number, heard),
+                Event::Listened {
+                    number,
+                    heard,
+                    sounding,
+                } => self.listened(number, heard, sounding),
                 Event::Answered {
                     client,
                     answer,

@@ -56,6 +56,7 @@ async fn path(
     front.show(&Happening::State {
         state: State::Thinking,
     });
+    let text = room.in_full(text).await;
     let context = room.context();
     let asked = Asked {
         guest: front.is_for_guest(),

@@ -15,7 +15,7 @@ use daemon::{
 };
 use futures_util::StreamExt as _;
 use models::scripted::{ScriptedLlm, ScriptedStt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tools::system::{rings, timers};
 use zbus::Connection;
 
@@ -194,7 +194,12 @@ async fn what_is_stopped_by_voice_leaves_the_desktop_and_what_was_missed_is_told
     parts.clock = Clock::Real;
     let (events, mut told) = mpsc::channel(64);
     let index = Arc::new(tools::discover::Index::of(&[]));
-    let ringing = tokio::spawn(ring::run(parts, index, events));
+    let ringing = tokio::spawn(ring::run(
+        parts,
+        index,
+        events,
+        watch::Sender::new(false).subscribe(),
+    ));
     let event = tokio::time::timeout(PATIENCE, told.recv())
         .await
         .unwrap()

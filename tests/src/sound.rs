@@ -15,7 +15,7 @@ use daemon::{
     room::Clock,
     run::{Event, Source},
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tools::system::{alarms, rings};
 
 use crate::{home::Home, pulse::Pulse};
@@ -152,7 +152,12 @@ async fn an_alarm_is_heard_until_it_is_stopped() {
     let (dirs, journal) = (home.dirs(), parts.journal.clone());
     let (events, mut told) = mpsc::channel(64);
     let index = Arc::new(tools::discover::Index::of(&[]));
-    let ringing = tokio::spawn(ring::run(parts, index, events));
+    let ringing = tokio::spawn(ring::run(
+        parts,
+        index,
+        events,
+        watch::Sender::new(false).subscribe(),
+    ));
 
     // Nothing is heard before it is time.
     let silence = speaker.tones(speaker.position(), 1).await;

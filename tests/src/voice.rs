@@ -474,6 +474,27 @@ fn real_listening_all_day_costs_little() {
     }
 }
 
+/// A model that nobody needed is not kept, and is loaded again while somebody begins to speak.
+#[test]
+fn real_model_that_rested_is_loaded_while_somebody_speaks() {
+    let Some((tiro, pulse)) = world() else {
+        return;
+    };
+    let config = CONFIG.replace("enabled = true", "enabled = false")
+        + "\n[llm]\nread_ahead = false\nidle_unload = \"2s\"\n";
+    std::fs::write(tiro.home().join("config.toml"), config).unwrap();
+    let (daemon, _) = tiro.daemon_with(&[("PULSE_SERVER", &pulse.address())]);
+    daemon.until("loaded", |s| s.llm.running);
+    daemon.until("at rest", |s| !s.llm.running);
+    tiro.run(["listen", "start"]).expect_code(0);
+    daemon.until("loaded again, though nobody has said anything", |s| {
+        assert_eq!(s.turns, 0);
+        s.state == "listening" && s.llm.running
+    });
+    tiro.run(["listen", "cancel"]).expect_code(0);
+    daemon.until("idle", |s| s.state == "idle");
+}
+
 /// Requests that Tiro would carry out without its model, but here it has to be asked: what it costs to decide, from the end of
 /// speech on.
 #[test]

@@ -22,6 +22,7 @@ use daemon::{
     run::WakeSettings,
 };
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
+use tools::system::{rings, store, timers};
 
 use crate::{
     daemon_loop::{asking_tools, note},
@@ -353,6 +354,102 @@ fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
     );
 }
 
+/// Somebody is answered and may go on without the phrase. Then a timer rings, and they say "Stop.".
+#[test]
+fn who_says_stop_after_an_answer_stops_what_rings() {
+    scenario(
+        "who_says_stop_after_an_answer_stops_what_rings",
+        async |folder, pulse| {
+            let first = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]);
+            let (Some(first), Some(second)) = (first, sounds(&folder, &[Request, Pause(300)])) else {
+                return;
+            };
+            let (stt, _) = hearing("Computer, what", &["Computer, what do I have tomorrow?", "Stop."]);
+            let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, |parts| {
+                parts.settings.reflex = true;
+                going_on(parts);
+            })
+            .await;
+            waits(&talk, &pulse, 0).await;
+            pulse.speak(&first);
+            talk.running
+                .until("listening on", |s| s.state == "listening" && s.turns == 1)
+                .await;
+            ring(&talk).await;
+            pulse.speak(&second);
+            let reply = answer(&talk, 2).await;
+            assert_eq!(reply, "I stopped your tea timer.");
+            assert_eq!(rings::open(&talk.running.home.dirs()), []);
+            assert!(talk.running.llm.prompts().is_empty(), "the model is not asked");
+        },
+    );
+}
+
+/// What rings is silent while the microphone is open, and goes on when nobody meant it.
+#[test]
+fn what_rings_is_silent_while_somebody_speaks() {
+    scenario(
+        "what_rings_is_silent_while_somebody_speaks",
+        async |folder, pulse| {
+            let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
+                return;
+            };
+            let ear = Ear::open(&pulse);
+            let (stt, _) = hearing("Computer, never", &["Computer, never mind."]);
+            let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, |parts| {
+                parts.ring.sound = true;
+                awake(parts);
+            })
+            .await;
+            waits(&talk, &pulse, 0).await;
+            ring(&talk).await;
+            let until_heard = async |from: usize| {
+                let began = Instant::now();
+                while ear.begins(from).is_none() {
+                    assert!(began.elapsed() < PATIENCE, "it is never heard to ring");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            until_heard(0).await;
+            let speaking = {
+                let mut play = pulse.command("paplay");
+                play.arg("--device=mic_in").arg(&sound);
+                std::thread::spawn(move || play.status().unwrap())
+            };
+            talk.running.until("listening", |s| s.state == "listening").await;
+            // The player is stopped, and what the server had of it is played out.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let from = ear.position();
+            talk.running.until("idle", |s| s.state == "idle").await;
+            let during = ear.since(from);
+            let loudest = during.iter().map(|sample| sample.unsigned_abs()).max();
+            println!(
+                "{} samples while the microphone was open, {loudest:?}",
+                during.len()
+            );
+            assert!(during.len() > 1000 && loudest < Some(100));
+            until_heard(ear.position()).await;
+            assert_eq!(rings::open(&talk.running.home.dirs()).len(), 1);
+            assert!(speaking.join().unwrap().success());
+        },
+    );
+}
+
+/// A timer of a minute is up, and rings for longer than any test takes.
+async fn ring(talk: &Talk) {
+    let dirs = talk.running.home.dirs();
+    let before = talk.running.home.now();
+    let before = before.checked_sub(jiff::SignedDuration::from_mins(1)).unwrap();
+    let step = tools::Journal::at(&dirs.state, tools::Retention::default()).step("test");
+    let length = Duration::from_secs(60);
+    timers::set(&step, &dirs, &before, length, Some("tea".into())).unwrap();
+    let began = Instant::now();
+    while rings::open(&dirs).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "it never rings");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[test]
 fn a_question_is_answered_without_the_phrase() {
     scenario(
@@ -541,9 +638,17 @@ fn what_is_said_without_the_phrase_is_told_to_nobody() {
             assert!(asked.clips.load(Ordering::Relaxed) >= 1);
             let told = format!("{:?}", told(&mut talk.signals, &talk.client).await);
             assert!(!told.contains("Xanthippe"), "{told}");
-            for (name, _) in talk.running.home.files() {
-                let bytes = std::fs::read(talk.running.home.path().join(&name)).unwrap_or_default();
-                assert!(!bytes.windows(9).any(|w| w == b"Xanthippe"), "{name}");
+            let bounds = store::Bounds {
+                depth: 8,
+                entries: 100_000,
+                file_links: false,
+            };
+            let all = store::walk(talk.running.home.path(), bounds).unwrap().files;
+            assert!(!all.is_empty());
+            for path in all {
+                // Some come and go.
+                let bytes = std::fs::read(&path).unwrap_or_default();
+                assert!(!bytes.windows(9).any(|w| w == b"Xanthippe"), "{}", path.display());
             }
         },
     );

@@ -32,6 +32,11 @@ impl Agent {
         self.by_reflex
     }
 
+    /// Whether what is said next may be the answer to a question.
+    pub fn is_asking(&self) -> bool {
+        self.talk.asks()
+    }
+
     /// Whether these words need nobody to decide, so that nothing has to be looked up for them.
     pub fn is_reflex(&self, text: &str) -> bool {
         self.reflexes.find(text).is_some()

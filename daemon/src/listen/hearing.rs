@@ -82,6 +82,19 @@ pub enum Heard {
     Failed(String),
 }
 
+impl Heard {
+    /// The words, where they are known already.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Heard::Speech(speech) => speech
+                .transcript
+                .as_ref()
+                .map(|transcript| transcript.text.as_str()),
+            _ => None,
+        }
+    }
+}
+
 /// A microphone that has opened.
 pub struct Hearing {
     pub(super) left: oneshot::Receiver<Left>,

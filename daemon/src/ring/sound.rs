@@ -41,13 +41,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// in the log, once. `speaker` is a PulseAudio server in place of the one of the environment.
 pub async fn play(length: Duration, volume: f32, speaker: Option<String>) {
     let length = length.min(LONGEST);
-    let tones = wav(length.as_secs_f32(), |time| bar(time) * volume.clamp(0.0, 1.0));
-    if let Err(silent) = play_wav(tones, length, speaker.as_deref()).await {
+    if let Err(silent) = play_wav(tones(length, volume), length, speaker.as_deref()).await {
         static SAID: AtomicBool = AtomicBool::new(false);
         if !SAID.swap(true, Ordering::Relaxed) {
             tracing::warn!(%silent, "what rings is silent");
         }
     }
+}
+
+/// The tones as a WAV file, of this loudness from 0 to 1.
+pub fn tones(length: Duration, volume: f32) -> Vec<u8> {
+    wav(length.as_secs_f32(), |time| bar(time) * volume.clamp(0.0, 1.0))
 }
 
 /// Why a sound is not heard.
@@ -173,7 +177,7 @@ mod tests {
     fn the_tones_are_a_wav_file_as_long_and_as_loud_as_asked() {
         #[track_caller]
         fn check(seconds: f32, volume: f32) {
-            let bytes = wav(seconds, |time| bar(time) * volume.clamp(0.0, 1.0));
+            let bytes = tones(Duration::from_secs_f32(seconds), volume);
             let reader = hound::WavReader::new(&bytes[..]).unwrap();
             assert_eq!((reader.spec().sample_rate, reader.spec().channels), (RATE, 1));
             let samples: Vec<i16> = reader.into_samples().map(Result::unwrap).collect();

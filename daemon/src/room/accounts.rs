@@ -14,6 +14,7 @@ use crate::{
     agent::rules::Asked,
     report::{Report, Savings},
     shelf,
+    stop::Sounding,
 };
 
 /// Tokens of the static prefix.
@@ -59,6 +60,14 @@ impl Room {
             guest: false,
             known,
         }
+    }
+
+    /// The request that these words are short for, when something sounds; else they themselves.
+    pub async fn in_full(&mut self, text: String) -> String {
+        let sounding = Sounding::if_meant(&text, &self.parts.dirs, &self.parts.desk).await;
+        // Who stops at a question means the question, unless something rings.
+        let request = sounding.request(&text, self.agent().is_asking());
+        request.unwrap_or(text)
     }
 
     /// Notes how a call ended, which counts when tools are searched. It is written down while the turn goes on.

@@ -31,6 +31,7 @@ use crate::{
     reply::{Confirmation, Happening, State, answer, plain_words},
     room::{Limits, transcribe},
     speak::earcon::Earcon,
+    stop::Sounding,
 };
 
 /// What push to talk can do.
@@ -308,6 +309,7 @@ impl Daemon {
         let early = settings.early || way != Way::Key || question.is_some();
         let (events, device) = (self.events.clone(), settings.device.clone());
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
+        let (dirs, desk) = (self.parts.dirs.clone(), self.parts.desk.clone());
         let bound = settings.patience + settings.longest + limits.transcribe + SPARE;
         let waiting = tokio::spawn(async move {
             let heard = match opening.await {
@@ -348,7 +350,16 @@ impl Daemon {
                 Heard::Nobody if way == Way::Key && is_muted(&device).await => Heard::Muted,
                 heard => heard,
             };
-            let _ = events.send(Event::Listened { number, heard }).await;
+            let sounding = match heard.text() {
+                Some(text) => Sounding::if_meant(text, &dirs, &desk).await,
+                None => Sounding::default(),
+            };
+            let listened = Event::Listened {
+                number,
+                heard,
+                sounding,
+            };
+            let _ = events.send(listened).await;
         });
         // One that was stopped keeps what was said, and leaves its place.
         self.closing.extend(self.open.take());
@@ -375,6 +386,7 @@ impl Daemon {
             waiting,
         });
         self.rest();
+        self.prepare_again();
         // The recogniser loads while the person speaks.
         let stt = Arc::clone(&self.engines.stt);
         tokio::spawn(async move {
@@ -430,7 +442,7 @@ impl Daemon {
     }
 
     /// A listening came to its end.
-    pub(super) fn listened(&mut self, number: u64, heard: Heard) {
+    pub(super) fn listened(&mut self, number: u64, heard: Heard, sounding: Sounding) {
         let open = self.open.take_if(|open| open.number == number);
         let closing = || self.closing.extract_if(.., |open| open.number == number).next();
         let Some(mut open) = open.or_else(closing) else {
@@ -448,7 +460,7 @@ impl Daemon {
                 if speech.transcript.is_some() {
                     self.noticed(Source::Recogniser, Vec::new());
                 }
-                let Some(speech) = self.meant(&open, speech) else {
+                let Some(speech) = self.meant(&open, speech, sounding) else {
                     return self.go_on();
                 };
                 // Who was only listened to after an answer may not have meant any of it.

@@ -13,6 +13,7 @@ use crate::{
     listen::{Speech, endpoint::Style, standing::Begins},
     reply::{Happening, plain_words},
     speak::{aloud::aloud, earcon::Earcon},
+    stop::{STOPS, Sounding, polite},
 };
 
 /// Whoever says one of these wants nothing after all ...
@@ -27,17 +28,9 @@ const NEVER_MIND: &[&str] = &[
     "not you",
     "i didn't mean you",
 ];
-/// ... and so does who says one of these when Tiro was speaking or at work: it has stopped.
+/// ... and so does who says one of these, or `STOPS`, when Tiro was speaking or at work: it has stopped.
 const ENOUGH: &[&str] = &[
-    "stop",
-    "stop it",
-    "stop that",
     "stop talking",
-    "quiet",
-    "be quiet",
-    "shut up",
-    "enough",
-    "that's enough",
     "that will do",
     "okay",
     "ok",
@@ -51,9 +44,9 @@ pub(super) const OWN: Duration = Duration::from_secs(3);
 const MOST: usize = 4000;
 
 impl Daemon {
-    /// What of it is meant for Tiro. Nothing is when only the phrase was said, and then they are listened to on; or when they
-    /// do not want anything after all.
-    pub(super) fn meant(&mut self, open: &Open, mut speech: Speech) -> Option<Speech> {
+    /// What of it is meant for Tiro, while this sounds. Nothing is when only the phrase was said, and then they are listened to on; or
+    /// when they do not want anything after all.
+    pub(super) fn meant(&mut self, open: &Open, mut speech: Speech, sounding: Sounding) -> Option<Speech> {
         let by_itself = matches!(open.way, Way::After(_) | Way::FollowUp(..));
         let phrases = self.parts.wake.as_ref().map(|wake| Arc::clone(&wake.phrases));
         match (&mut speech.transcript, phrases) {
@@ -96,7 +89,10 @@ impl Daemon {
             return None;
         }
         let enough = open.interrupted || matches!(open.way, Way::FollowUp(..));
-        if open.question.is_none() && text.is_some_and(|text| takes_back(text, enough)) {
+        // Who wants quiet and does not have it wants something; what that is, the turn finds out.
+        let unheard = |text: &str| sounding.request(text, open.interrupted).is_none();
+        let nothing = |text: &str| takes_back(text, enough) && unheard(text);
+        if open.question.is_none() && text.is_some_and(nothing) {
             self.leave_hands_free();
             self.parts.speak.earcon(Earcon::Nothing);
             let text = words::cancelled();
@@ -121,10 +117,9 @@ fn ends_with(own: &str, words: &str, one: bool) -> bool {
 /// Whether somebody says that they want nothing after all. Who has just interrupted something means that with shorter words,
 /// which are a request of their own where there was nothing to interrupt.
 fn takes_back(text: &str, interrupted: bool) -> bool {
-    let plain = plain_words(text);
-    let plain = plain.trim_start_matches("no ").trim_start_matches("oh ");
-    let plain = plain.trim_end_matches(" please").trim_end_matches(" thanks");
-    NEVER_MIND.contains(&plain) || interrupted && ENOUGH.contains(&plain)
+    let plain = polite(text);
+    let is = |list: &[&str]| list.contains(&plain.as_str());
+    is(NEVER_MIND) || interrupted && (is(ENOUGH) || is(STOPS))
 }
 
 #[cfg(test)]

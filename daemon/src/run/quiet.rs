@@ -42,6 +42,19 @@ impl Daemon {
         }));
     }
 
+    /// Loads a model that was there and is not any more, because nobody needed it for a while: it is ready when the person has
+    /// finished.
+    pub(super) fn prepare_again(&mut self) {
+        let had = self.warm.is_some_and(|(_, life)| life.is_some());
+        let begun = self
+            .preparing
+            .as_ref()
+            .is_some_and(|preparing| !preparing.is_finished());
+        if had && !begun && self.engines.llm.stats().life().is_none() {
+            self.prepare();
+        }
+    }
+
     /// Evaluates the conversation so far, so that the next turn evaluates only what is new.
     pub(super) fn warm_up(&mut self) {
         let (room, events, number) = (Arc::clone(&self.room), self.events.clone(), self.begun);

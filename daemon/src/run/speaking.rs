@@ -370,12 +370,15 @@ impl Daemon {
         Some(what)
     }
 
-    /// Stops a question that is over, and turns players down as long as somebody speaks.
+    /// Stops a question that is over, and turns players down as long as somebody speaks. What rings is silent while the person does.
     pub(super) fn keep_quiet(&mut self) {
         let open = lock(&self.questions).open().map(|(id, _)| id);
         self.stop_saying(|aloud| matches!(aloud.what, What::Question(id) if Some(id) != open));
+        let listens = self.open.is_some();
+        self.hushed_rings
+            .send_if_modified(|hushed| std::mem::replace(hushed, listens) != listens);
         if let Some(ducking) = &self.ducking {
-            ducking.quiet(self.open.is_some() || self.speaks());
+            ducking.quiet(listens || self.speaks());
         }
     }
 

@@ -7,9 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use daemon::speak::{Settings, Speaker, duck::Ducking};
+use daemon::{
+    speak::{Settings, Speaker, duck::Ducking},
+    stop::Sounding,
+};
 use models::scripted::{ScriptedLlm, ScriptedStt};
-use tools::system::desktop::{Desk, players::Mixer};
+use tools::{
+    Dirs,
+    system::desktop::{Desk, players::Mixer},
+};
 use zbus::{Connection, connection, interface};
 
 use super::Puppet;
@@ -304,11 +310,14 @@ async fn who_is_killed_while_a_player_is_turned_down_restores_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_player_is_turned_down_and_restored() {
+async fn a_real_player_is_turned_down_and_restored_and_is_what_stop_means() {
     let home = tempfile::tempdir().unwrap();
     let Some(bus) = Bus::start(home.path()) else {
         return;
     };
+    let (dirs, desk) = (Dirs::under(home.path()), desk(&bus));
+    let meant = async |text: &str| Sounding::if_meant(text, &dirs, &desk).await.request(text, false);
+    assert_eq!(meant("Stop.").await, None, "nothing plays");
     let scripts = [
         "/etc/mpv/scripts/mpris.so",
         "/usr/lib/mpv-mpris/mpris.so",
@@ -339,7 +348,7 @@ async fn a_real_player_is_turned_down_and_restored() {
         return skipped("mpv with MPRIS");
     };
     let _mpv = Programs(vec![mpv]);
-    let mixer = Mixer::open(&desk(&bus)).await.unwrap();
+    let mixer = Mixer::open(&desk).await.unwrap();
     let until = async |expect: f64| {
         let began = Instant::now();
         loop {
@@ -354,7 +363,9 @@ async fn a_real_player_is_turned_down_and_restored() {
         }
     };
     until(0.8).await;
-    let ducking = Ducking::start(desk(&bus), &home.path().join("state"), 0.3);
+    assert_eq!(meant("Stop.").await.as_deref(), Some("stop the music"));
+    assert_eq!(meant("What is this song?").await, None);
+    let ducking = Ducking::start(desk.clone(), &home.path().join("state"), 0.3);
     ducking.quiet(true);
     until(0.24).await;
     ducking.end().await;
