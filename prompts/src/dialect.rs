@@ -1,10 +1,17 @@
 //! Dialects: how a family of models is shown its tools, writes a call and reads a result.
 //! One file, one implementation; a new family is a new file and a line in `detect`.
 
+pub mod functiongemma;
+pub mod gemma;
 pub mod hermes;
+pub mod lfm2;
 pub mod llama3;
 pub mod messages;
+pub mod mistral;
+mod loose;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use read::{defuse, shield};
 
@@ -12,7 +19,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::{Card, Piece, render::Text, short};
+use crate::{Card, Piece, json::spaced, render::Text, short};
 
 /// The tool syntax that a family of models was trained on.
 pub trait Dialect: Send + Sync {
@@ -29,14 +36,32 @@ pub trait Dialect: Send + Sync {
     /// A call as the model would have written it.
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece>;
 
-    /// A tool's answer, with the marks that the family was trained on, as a message of `result_role`.
+    /// A tool's answer, with the marks that the family was trained on, as a message of `result_role`. The answer ends with a line
+    /// break, but not where it stands in the model's own turn.
     fn result(&self, name: &str, content: Vec<Piece>) -> Vec<Piece>;
 
-    /// The role of messages that carry results.
+    /// The role of messages that carry results. [`OWN_TURN`] where they are no message: they stand in the turn of the model,
+    /// which goes on behind them.
     fn result_role(&self) -> &'static str;
 
     /// The text around a call's name and arguments, for the grammar.
     fn frame(&self) -> Frame;
+
+    /// A call as an example stands among words: without the marks that would make it one.
+    fn example(&self, name: &str, arguments: &Value) -> Vec<Piece> {
+        let frame = self.frame();
+        let from = frame.open.find('{').unwrap_or(0);
+        let to = frame.close.rfind('}').map_or(0, |at| at + 1);
+        let wire = (frame.wire_name)(name);
+        let mut text = Text::default();
+        text.words(&defuse(
+            &format!("{}{wire}{}", &frame.open[from..], frame.middle),
+            self.tags(),
+        ));
+        frame.form.write(&mut text, arguments, self.tags());
+        text.words(&frame.close[..to]);
+        text.into_pieces()
+    }
 
     /// Reads what the model wrote, whether a grammar held it or not.
     ///
@@ -44,8 +69,9 @@ pub trait Dialect: Send + Sync {
     /// When the output begins a call that cannot be read, or is longer than any answer may be.
     fn parse(&self, output: &str) -> Result<Parsed, ParseError>;
 
-    /// Names of tags that structure the prompt. Text of others never holds them intact: a tokenizer may turn
-    /// user-defined tokens like `<tool_call>` into one token even with special tokens off (llama.cpp does).
+    /// How the tags begin that structure the prompt, without their `<`. Text of others never holds them intact: a tokenizer may
+    /// turn user-defined tokens like `<tool_call>` into one token even with special tokens off (llama.cpp does). One that begins
+    /// with `[` stands in square brackets.
     fn tags(&self) -> &'static [&'static str];
 
     /// Whether the model is sent messages and tools instead of a prompt: its server has the template.
@@ -57,7 +83,10 @@ pub trait Dialect: Send + Sync {
 /// What stands for the architecture of a model that takes messages.
 pub const MESSAGES: &str = "messages";
 
-/// The literal text of a call: `open` NAME `middle` ARGUMENTS `close`, where the arguments are a JSON object.
+/// The role of what the model says; as a role of results, see [`Dialect::result_role`].
+pub const OWN_TURN: &str = "assistant";
+
+/// The literal text of a call: `open` NAME `middle` ARGUMENTS `close`, where the arguments are an object in this form.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
     /// Up to the tool's name.
@@ -68,6 +97,46 @@ pub struct Frame {
     pub close: &'static str,
     /// How the model writes a tool's name; families that cannot take a dot write something else.
     pub wire_name: fn(&str) -> Cow<'_, str>,
+    /// How the family writes the arguments. Each dialect reads them as JSON, too, because that is what a grammar may hold it to.
+    pub form: Form,
+}
+
+/// How the arguments of a call are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As JSON.
+    Json,
+    /// As `{key:value,key:value}`: keys are bare, and text stands as it is between two of these marks. All else is as in JSON.
+    Marked(&'static str),
+}
+
+impl Form {
+    /// Adds a value. What is in it is text of others, only the marks count.
+    fn write(self, text: &mut Text, value: &Value, tags: &[&str]) {
+        match (self, value) {
+            (Form::Marked(mark), Value::String(words)) => {
+                text.mark(mark).words(&defuse(words, tags)).mark(mark);
+            }
+            (Form::Marked(_), Value::Object(object)) => {
+                text.words("{");
+                for (i, (key, value)) in object.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { "," };
+                    text.words(&defuse(&format!("{comma}{key}:"), tags));
+                    self.write(text, value, tags);
+                }
+                text.words("}");
+            }
+            (Form::Marked(_), Value::Array(items)) => {
+                text.words("[");
+                for (i, item) in items.iter().enumerate() {
+                    text.words(if i == 0 { "" } else { "," });
+                    self.write(text, item, tags);
+                }
+                text.words("]");
+            }
+            _ => _ = text.words(&defuse(&spaced(value), tags)),
+        }
+    }
 }
 
 /// What the model wrote.
@@ -93,6 +162,9 @@ pub enum ParseError {
     /// JSON, but not a call.
     #[error("the call needs a \"name\" and an \"arguments\" object")]
     Shape,
+    /// Neither JSON nor the family's own form.
+    #[error("the call cannot be read ({0})")]
+    Form(&'static str),
     /// Longer than `read::MAX_OUTPUT`.
     #[error("the output has {0} bytes, more than any call needs")]
     TooLong(usize),
@@ -105,24 +177,68 @@ pub fn detect(template: Option<&str>, architecture: &str) -> &'static dyn Dialec
     }
     let template = template.unwrap_or_default();
     let has = |mark: &str| template.contains(mark);
-    if has("<tool_call>") || has("<|im_start|>") {
+    if has("<start_function_call>") || has("<start_function_declaration>") {
+        return &functiongemma::FUNCTION_GEMMA;
+    }
+    if has("<|tool_call>") {
+        return &functiongemma::GEMMA_4;
+    }
+    if has("<tool_call>") {
+        return &hermes::Hermes;
+    }
+    // Its messages are those of ChatML, so this comes before the mark of that. A template of LFM2.5 may have no mark for tools.
+    if has("<|tool_list_start|>") {
+        return &lfm2::LFM2;
+    }
+    if has("<|tool_call_start|>") || architecture.starts_with("lfm2") {
+        return &lfm2::LFM2_5;
+    }
+    if has("<|im_start|>") {
         return &hermes::Hermes;
     }
     // The header is easily borrowed for another family; the training on tools is not.
     if has("<|start_header_id|>") && architecture.contains("llama") {
         return &llama3::Llama3;
     }
+    // The template tells the version of the tokenizer. `[INST]` alone is older than the training on tools.
+    if has("[ARGS]") {
+        return if has("[CALL_ID]") {
+            &mistral::V11
+        } else {
+            &mistral::V13
+        };
+    }
+    if has("[SYSTEM_PROMPT]") {
+        return &mistral::V7;
+    }
+    if has("[TOOL_CALLS]") || has("[AVAILABLE_TOOLS]") {
+        return &mistral::V3;
+    }
+    if has("<start_of_turn>") && architecture.contains("gemma") {
+        return &gemma::Gemma;
+    }
     // Tags that are explained in the prompt with an example of a call: what an unknown model follows best.
     &hermes::Hermes
 }
 
 /// A tool as data, in the form in which the families' own templates are given it.
-fn signature(card: &Card) -> Value {
+fn signature(card: &Card, frame: &Frame) -> Value {
+    json!({"type": "function", "function": function(card, frame)})
+}
+
+/// The same without saying that it is a function.
+fn function(card: &Card, frame: &Frame) -> Value {
     let mut parameters = card.parameters.clone();
     hide_lower_bounds(&mut parameters);
-    json!({"type": "function", "function": {
-        "name": card.name, "description": card.summary, "parameters": parameters,
-    }})
+    json!({"name": (frame.wire_name)(&card.name), "description": card.summary, "parameters": parameters})
+}
+
+/// Tools as data, with this text between them.
+fn listed(cards: &[Card], between: &str, dialect: &dyn Dialect, data: fn(&Card, &Frame) -> Value) -> String {
+    let frame = dialect.frame();
+    let one = |card| defuse(&spaced(&data(card, &frame)), dialect.tags());
+    let all: Vec<String> = cards.iter().map(one).collect();
+    all.join(between)
 }
 
 /// Tools found later: in a few lines, each a stretch of its own, and those for which the family's own form has to do.
@@ -137,6 +253,26 @@ fn found(cards: &[Card], frame: &Frame, tags: &[&str]) -> (Text, Vec<Card>) {
         }
     }
     (short, whole)
+}
+
+/// Tools found later where the family has no marks for some of them, or marks that cannot stand everywhere.
+fn found_as_words(cards: &[Card], dialect: &dyn Dialect) -> Vec<Piece> {
+    let (mut text, whole) = found(cards, &dialect.frame(), dialect.tags());
+    if !whole.is_empty() {
+        // Not a stretch of words, which would be taken for one of the tools above.
+        text.control("\n")
+            .words(&format!("{}\n", listed(&whole, "\n\n", dialect, signature)));
+    }
+    text.into_pieces()
+}
+
+/// A tool's answer without the line break at its end, for marks that stand right behind it.
+pub(crate) fn flush(mut content: Vec<Piece>) -> Vec<Piece> {
+    if let Some(last) = content.last_mut() {
+        last.text.truncate(last.text.trim_end().len());
+    }
+    content.retain(|piece| !piece.text.is_empty());
+    content
 }
 
 /// That a number counts something goes without saying: the grammar lets nothing below zero through, and a tool of which one is
@@ -166,4 +302,14 @@ pub fn restore_name<'a>(
 /// A name that goes over the wire as it is.
 fn same_name(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(name)
+}
+
+/// Longest name of a tool where it is letters, digits, `_` and `-`.
+const MAX_NAME: usize = 64;
+
+/// A name for those who take nothing but letters, digits, `_` and `-`, and so no dot.
+fn plain_name(name: &str) -> Cow<'_, str> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let one = |c| if fine(c) { c } else { '_' };
+    Cow::Owned(name.chars().take(MAX_NAME).map(one).collect())
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, catalog,
-    dialect::{defuse, shield},
+    dialect::{OWN_TURN, defuse, flush, shield},
     template::Turn,
 };
 
@@ -79,7 +79,12 @@ impl Renderer {
                 content: Vec::new(),
             });
         }
-        let (pieces, warning) = self.template.render(turns);
+        let own_turn = self.dialect.result_role() == OWN_TURN;
+        if own_turn {
+            turns = in_one(turns);
+        }
+        let open = own_turn && matches!(messages.last(), Some(Message::Result { .. }));
+        let (pieces, warning) = self.template.render(turns, open);
         let header = pieces.iter().position(|p| Some(p) == first.as_ref()).unwrap_or(0);
         let static_len = header + static_parts;
         let found = self.found_in(&pieces, static_len, sections, messages);
@@ -208,11 +213,23 @@ impl Renderer {
                 untrusted,
                 ..
             } => {
-                text.pieces(self.dialect.result(name, self.answer(content, *untrusted)));
-                if !new.is_empty() {
-                    text.words("\n\n").pieces(self.found(&new));
+                let role = self.dialect.result_role();
+                let answer = self.answer(content, *untrusted);
+                if role == OWN_TURN {
+                    // What stood behind the result would be what the model said, so the tools are a part of it.
+                    let mut whole = Text::default();
+                    whole.pieces(flush(answer));
+                    if !new.is_empty() {
+                        whole.words("\n").pieces(self.found(&new));
+                    }
+                    text.pieces(self.dialect.result(name, whole.into_pieces()));
+                } else {
+                    text.pieces(self.dialect.result(name, answer));
+                    if !new.is_empty() {
+                        text.words("\n\n").pieces(self.found(&new));
+                    }
                 }
-                self.dialect.result_role()
+                role
             }
         };
         Turn {
@@ -254,25 +271,14 @@ impl Renderer {
     /// How some requests are carried out.
     fn calls(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
-        let frame = self.dialect.frame();
-        let (open, close) = (
-            frame.open.find('{').unwrap_or(0),
-            frame.close.rfind('}').map_or(0, |at| at + 1),
-        );
         for card in cards {
             for (said, arguments) in &card.calls {
                 if text.0.is_empty() {
                     text.control("For example:\n");
                 }
-                let line = format!(
-                    "{said}\n{}{}{}{}{}\n",
-                    &frame.open[open..],
-                    (frame.wire_name)(&card.name),
-                    frame.middle,
-                    crate::spaced(arguments),
-                    &frame.close[..close],
-                );
-                text.words(&defuse(&line, self.dialect.tags()));
+                text.words(&defuse(&format!("{said}\n"), self.dialect.tags()));
+                text.pieces(self.dialect.example(&card.name, arguments))
+                    .words("\n");
             }
         }
         text.into_pieces()
@@ -296,6 +302,12 @@ impl Text {
     /// Adds text of anybody else.
     pub fn words(&mut self, text: &str) -> &mut Text {
         self.add(text, false)
+    }
+
+    /// Adds a mark of ours that never becomes one with another, so that what others write between two changes neither.
+    pub fn mark(&mut self, text: &str) -> &mut Text {
+        self.0.push(Piece::control(text));
+        self
     }
 
     /// Adds text of anybody else as a stretch of its own, whatever stands before it.
@@ -332,6 +344,18 @@ impl Text {
         }
         self
     }
+}
+
+/// The same turns where calls, results and what the model says to them are one turn of the model.
+fn in_one(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut out: Vec<Turn> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        match out.last_mut() {
+            Some(last) if last.role == OWN_TURN && turn.role == OWN_TURN => last.content.extend(turn.content),
+            _ => out.push(turn),
+        }
+    }
+    out
 }
 
 /// What a message found that was not shown before.

@@ -108,19 +108,19 @@ impl Template {
     }
 
     /// The prompt for these messages, with the header of the answer at its end, and why ChatML had to be used although
-    /// the template had worked when it was loaded.
-    pub fn render(&self, turns: Vec<Turn>) -> (Vec<Piece>, Option<PromptError>) {
+    /// the template had worked when it was loaded. `open` says that the last message is not over: the model goes on with it.
+    pub fn render(&self, turns: Vec<Turn>, open: bool) -> (Vec<Piece>, Option<PromptError>) {
         let (pieces, warning) = match &self.form {
-            Form::ChatMl => (chatml(turns), None),
+            Form::ChatMl => (chatml(turns, open), None),
             Form::Own {
                 env,
                 fold_system,
                 merge,
             } => {
                 let turns = adapt(turns, *fold_system, *merge);
-                match self.own(env, &turns) {
+                match self.own(env, &turns, open) {
                     Ok(pieces) => (pieces, None),
-                    Err(error) => (chatml(turns), Some(error)),
+                    Err(error) => (chatml(turns, open), Some(error)),
                 }
             }
         };
@@ -147,7 +147,7 @@ impl Template {
             (*fold_system, *merge) = (fold, merges);
             let turns = adapt(roles.map(turn).into(), fold, merges);
             let env = env.clone();
-            match self.own(&env, &turns) {
+            match self.own(&env, &turns, false) {
                 Ok(_) => return Ok(()),
                 Err(error) => failure = error,
             }
@@ -155,14 +155,14 @@ impl Template {
         Err(failure)
     }
 
-    fn own(&self, env: &Environment<'_>, turns: &[Turn]) -> Result<Vec<Piece>, PromptError> {
+    fn own(&self, env: &Environment<'_>, turns: &[Turn], open: bool) -> Result<Vec<Piece>, PromptError> {
         let messages: Vec<Value> = (turns.iter().enumerate())
             .map(|(i, turn)| context! { role => turn.role, content => format!("{OPEN}{i}{CLOSE}") })
             .collect();
         let mut output = Limited { bytes: Vec::new() };
         let rendered = env.get_template(NAME).and_then(|template| {
             let context = context! {
-                messages, add_generation_prompt => true, bos_token => self.bos.as_str(), eos_token => self.eos.as_str(),
+                messages, add_generation_prompt => !open, bos_token => self.bos.as_str(), eos_token => self.eos.as_str(),
                 // A voice assistant answers at once; templates of thinking models read this.
                 enable_thinking => false,
             };
@@ -170,7 +170,7 @@ impl Template {
         });
         rendered.map_err(|e| PromptError::Broken(e.to_string()))?;
         let text = String::from_utf8(output.bytes).map_err(|e| PromptError::Broken(e.to_string()))?;
-        fill(&text, turns)
+        fill(&text, turns, open)
     }
 
     /// The model's first token stands at the start even when its template leaves it to the tokenizer.
@@ -211,8 +211,9 @@ pub(crate) fn environment(jinja: &str) -> Result<Environment<'static>, Error> {
     Ok(env)
 }
 
-/// Splits a rendering on its sentinels and puts the contents where they stood.
-fn fill(rendered: &str, turns: &[Turn]) -> Result<Vec<Piece>, PromptError> {
+/// Splits a rendering on its sentinels and puts the contents where they stood. Behind the last one stands what ends the message,
+/// unless that is left open.
+fn fill(rendered: &str, turns: &[Turn], open: bool) -> Result<Vec<Piece>, PromptError> {
     let mut pieces = Vec::new();
     let mut rest = rendered;
     for (i, turn) in turns.iter().enumerate() {
@@ -222,7 +223,11 @@ fn fill(rendered: &str, turns: &[Turn]) -> Result<Vec<Piece>, PromptError> {
         pieces.extend(turn.content.iter().cloned());
         rest = after;
     }
+    let end = pieces.len();
     push_control(&mut pieces, rest)?;
+    if open {
+        pieces.truncate(end);
+    }
     Ok(pieces)
 }
 
@@ -236,7 +241,7 @@ fn push_control(pieces: &mut Vec<Piece>, text: &str) -> Result<(), PromptError> 
     Ok(())
 }
 
-fn chatml(turns: Vec<Turn>) -> Vec<Piece> {
+fn chatml(turns: Vec<Turn>, open: bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut before = String::new();
     for turn in turns {
@@ -245,7 +250,9 @@ fn chatml(turns: Vec<Turn>) -> Vec<Piece> {
         pieces.extend(turn.content);
         before = "<|im_end|>\n".to_owned();
     }
-    pieces.push(Piece::control(format!("{before}<|im_start|>assistant\n")));
+    if !open {
+        pieces.push(Piece::control(format!("{before}<|im_start|>assistant\n")));
+    }
     pieces
 }
 

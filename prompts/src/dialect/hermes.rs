@@ -1,11 +1,9 @@
 //! Hermes: `<tools>`, `<tool_call>`, `<tool_response>`. Qwen 2.5 and 3, Hermes 2 and 3, and what was tuned like them.
 //! The bytes are those of Qwen2.5-Instruct's own chat template.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, found, read, same_name, signature};
+use super::{Dialect, Form, Frame, ParseError, Parsed, found, listed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -66,6 +64,7 @@ impl Dialect for Hermes {
             middle: "\", \"arguments\": ",
             close: "}\n</tool_call>",
             wire_name: same_name,
+            form: Form::Json,
         }
     }
 
@@ -80,9 +79,6 @@ impl Dialect for Hermes {
 
 impl Hermes {
     fn signatures(&self, cards: &[Card]) -> String {
-        cards.iter().fold(String::new(), |mut lines, card| {
-            let _ = writeln!(lines, "{}", read::defuse(&spaced(&signature(card)), self.tags()));
-            lines
-        })
+        format!("{}\n", listed(cards, "\n", self, signature))
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Frame, ParseError, Parsed, found, read, same_name, signature};
+use super::{Dialect, Form, Frame, ParseError, Parsed, found_as_words, listed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -20,25 +20,16 @@ impl Dialect for Llama3 {
 
     fn tools(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
-        text.control(HEAD).words(&self.signatures(cards));
+        text.control(HEAD).words(&listed(cards, "\n\n", self, signature));
         text.into_pieces()
     }
 
     fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        let (mut text, whole) = found(cards, &self.frame(), self.tags());
-        if !whole.is_empty() {
-            // Not a stretch of words, which would be taken for one of the tools above.
-            text.control("\n")
-                .words(&format!("{}\n", self.signatures(&whole)));
-        }
-        text.into_pieces()
+        found_as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {
-        let call = json!({"name": name, "parameters": arguments});
-        let mut text = Text::default();
-        text.words(&read::defuse(&spaced(&call), self.tags()));
-        text.into_pieces()
+        bare_call(name, arguments, self.tags())
     }
 
     fn result(&self, _name: &str, content: Vec<Piece>) -> Vec<Piece> {
@@ -55,6 +46,7 @@ impl Dialect for Llama3 {
             middle: "\", \"parameters\": ",
             close: "}",
             wire_name: same_name,
+            form: Form::Json,
         }
     }
 
@@ -67,12 +59,10 @@ impl Dialect for Llama3 {
     }
 }
 
-impl Llama3 {
-    fn signatures(&self, cards: &[Card]) -> String {
-        let lines: Vec<String> = cards
-            .iter()
-            .map(|card| read::defuse(&spaced(&signature(card)), self.tags()))
-            .collect();
-        lines.join("\n\n")
-    }
+/// A call that no tag tells from other JSON.
+pub(super) fn bare_call(name: &str, arguments: &Value, tags: &[&str]) -> Vec<Piece> {
+    let call = json!({"name": name, "parameters": arguments});
+    let mut text = Text::default();
+    text.words(&read::defuse(&spaced(&call), tags));
+    text.into_pieces()
 }

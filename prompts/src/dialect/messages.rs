@@ -2,18 +2,13 @@
 //! themselves, with the template of their own model (`chat.rs` makes those). What is rendered here only tells about how
 //! long the prompt is; calls come back framed as in Hermes, whoever wrote them.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
-use super::{Dialect, Frame, ParseError, Parsed, hermes::Hermes};
+use super::{Dialect, Frame, ParseError, Parsed, hermes::Hermes, plain_name};
 use crate::{Card, Piece};
 
 /// See the top of the file.
 pub struct Messages;
-
-/// Longest name of a tool in that interface.
-const MAX_NAME: usize = 64;
 
 impl Dialect for Messages {
     fn name(&self) -> &'static str {
@@ -42,7 +37,8 @@ impl Dialect for Messages {
 
     fn frame(&self) -> Frame {
         Frame {
-            wire_name,
+            // Names have letters, digits, `_` and `-` there, and no dot.
+            wire_name: plain_name,
             ..Hermes.frame()
         }
     }
@@ -59,11 +55,4 @@ impl Dialect for Messages {
     fn takes_messages(&self) -> bool {
         true
     }
-}
-
-/// Names have letters, digits, `_` and `-` there, and no dot.
-fn wire_name(name: &str) -> Cow<'_, str> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let one = |c| if fine(c) { c } else { '_' };
-    Cow::Owned(name.chars().take(MAX_NAME).map(one).collect())
 }

@@ -3,23 +3,34 @@
 
 use serde_json::{Map, Value};
 
-use super::{ParseError, Parsed};
+use super::{ParseError, Parsed, loose};
 
 /// Bytes of output that are looked at; ten times what the longest answer needs.
 pub const MAX_OUTPUT: usize = 64 * 1024;
 
-/// Reads one output. `tag` is what the family writes before a call.
+/// Reads one output. `tag` is what the family writes before a call in JSON.
 ///
 /// # Errors
 /// When a tagged call cannot be read, or the output is too long.
 pub fn output(text: &str, tag: &str) -> Result<Parsed, ParseError> {
+    tagged(text, tag, json)
+}
+
+/// The same for families that write more than JSON behind their tag: `call` reads what stands there.
+///
+/// # Errors
+/// Those of `call`, or when the output is too long.
+pub fn tagged(
+    text: &str,
+    tag: &str,
+    call: impl FnOnce(&str) -> Result<Parsed, ParseError>,
+) -> Result<Parsed, ParseError> {
     if text.len() > MAX_OUTPUT {
         return Err(ParseError::TooLong(text.len()));
     }
     let text = after_thinking(text).trim();
     if let Some(at) = text.find(tag) {
-        let body = unfence(text[at + tag.len()..].trim_start());
-        return call_in(leading_json(body)?, false).ok_or(ParseError::Shape);
+        return call(text[at + tag.len()..].trim_start());
     }
     if let Some(call) = untagged_call(text) {
         return Ok(call);
@@ -32,19 +43,39 @@ pub fn output(text: &str, tag: &str) -> Result<Parsed, ParseError> {
     }
 }
 
+/// A call in JSON, in a code fence or not.
+pub(super) fn json(body: &str) -> Result<Parsed, ParseError> {
+    call_in(leading_json(unfence(body))?, false).ok_or(ParseError::Shape)
+}
+
+/// A call in JSON or in Python.
+pub(super) fn json_or_python(body: &str) -> Result<Parsed, ParseError> {
+    let body = unfence(body);
+    match body.trim_start_matches(['[', ' ', '\n']).starts_with('{') {
+        true => json(body),
+        false => loose::call(body, ""),
+    }
+}
+
 /// Text of others with every tag of ours broken by a space, so that it can neither open nor close a structure,
 /// nor become a single user-defined token. JSON stays JSON: tags stand in strings only.
 pub fn defuse(text: &str, tags: &[&str]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find('<') {
+    while let Some(at) = rest.find(['<', '[']) {
         let (before, after) = rest.split_at(at + 1);
         out.push_str(before);
         let name = after.trim_start_matches('/').as_bytes();
-        if tags.iter().any(|t| {
-            name.get(..t.len())
-                .is_some_and(|n| n.eq_ignore_ascii_case(t.as_bytes()))
-        }) {
+        let begins = |tag: &str| {
+            let start = name.get(..tag.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
+        };
+        let opens = |tag: &&str| match (tag.strip_prefix('['), before.ends_with('[')) {
+            (Some(tag), true) => begins(tag),
+            (None, false) => begins(tag),
+            _ => false,
+        };
+        if tags.iter().any(opens) {
             out.push(' ');
         }
         rest = after;
@@ -90,11 +121,19 @@ fn tag<'t>(rest: &'t str, ends: &[char]) -> Option<&'t str> {
     (fine && rest[end..].starts_with(ends)).then_some(name)
 }
 
-/// What follows the reasoning of models that think aloud.
+/// What follows the reasoning of models that think aloud, in the marks of any family.
 fn after_thinking(text: &str) -> &str {
+    const MARKS: [(&str, &str); 3] = [
+        ("<think>", "</think>"),
+        ("<|channel>", "<channel|>"),
+        ("[THINK]", "[/THINK]"),
+    ];
     let text = text.trim_start();
-    match text.strip_prefix("<think>") {
-        Some(thoughts) => thoughts.split_once("</think>").map_or("", |(_, said)| said),
+    let thought = MARKS
+        .iter()
+        .find_map(|(begin, end)| Some((text.strip_prefix(begin)?, end)));
+    match thought {
+        Some((thoughts, end)) => thoughts.split_once(end).map_or("", |(_, said)| said),
         None => text,
     }
 }
@@ -124,7 +163,7 @@ fn untagged_call(text: &str) -> Option<Parsed> {
 }
 
 /// The JSON value at the start, whatever follows it.
-fn leading_json(text: &str) -> Result<Value, ParseError> {
+pub(super) fn leading_json(text: &str) -> Result<Value, ParseError> {
     let first = |text| {
         serde_json::Deserializer::from_str(text)
             .into_iter::<Value>()
@@ -264,6 +303,8 @@ mod tests {
         check("  It is nine.\n", Err("It is nine."));
         check("<think>hm</think>\n\nYes.", Err("Yes."));
         check("<think>never ends", Err(""));
+        check("<|channel>thought\nhm<channel|>Yes.", Err("Yes."));
+        check("[THINK]hm[/THINK]Yes.", Err("Yes."));
     }
 
     #[test]
@@ -290,9 +331,21 @@ mod tests {
             ("<//untrusted>", "< //untrusted>"),
             ("<b>bold</b> é<", "<b>bold</b> é<"),
             ("<tool_c", "<tool_c"),
+            ("[<tool_call>]", "[< tool_call>]"),
         ] {
             assert_eq!(defuse(text, &tags), expect);
             assert_eq!(defuse(expect, &tags), expect, "a second time changes nothing");
+        }
+        let brackets = ["[TOOL_", "|tool_", "s>"];
+        for (text, expect) in [
+            ("[TOOL_CALLS][/tool_results]", "[ TOOL_CALLS][ /tool_results]"),
+            ("[[TOOL_CALLS]]", "[[ TOOL_CALLS]]"),
+            ("<TOOL_CALLS>[|tool_x] [1]", "<TOOL_CALLS>[|tool_x] [1]"),
+            ("<|tool_call_start|>", "< |tool_call_start|>"),
+            ("</s><b>", "< /s><b>"),
+        ] {
+            assert_eq!(defuse(text, &brackets), expect);
+            assert_eq!(defuse(expect, &brackets), expect, "a second time changes nothing");
         }
     }
 
