@@ -11,14 +11,17 @@ use std::{
 use prompts::words;
 use serde_json::Value;
 use tokio::sync::watch;
-use tools::{Ctx, Effect, Entry, ToolError, system::progress::Progress};
+use tools::{
+    Ctx, Effect, Entry, ToolError,
+    system::{contacts, progress::Progress},
+};
 
 use crate::{
     agent::{
         Call, Outcome, Undo,
         amend::{self, Amended},
     },
-    consent::{self, Question},
+    consent::{self, Known, Question},
     reply::{Confirmation, Front, Happening, State},
 };
 
@@ -36,8 +39,8 @@ pub struct Circumstances<'a> {
     pub instead: Option<&'a Undo>,
 }
 
-/// Runs a call if it may run; what the person changed when they were asked is changed in it. A write runs in a task of its own, so that an interruption never halves it;
-/// a read is dropped with the turn.
+/// Runs a call if it may run; what the person changed when they were asked is changed in it. What changes something runs in a
+/// task of its own, so that neither an interruption nor a time-out halves it; a read is dropped with the turn.
 pub async fn act(
     entry: &'static Entry,
     call: &mut Call,
@@ -47,9 +50,8 @@ pub async fn act(
     if let Some(refusal) = consent::refusal(entry, around.tainted) {
         return Outcome::Tell(refusal);
     }
-    let because = consent::reasons(entry, &call.arguments, around.tainted, around.said);
-    if !because.is_empty() {
-        if let Some(outcome) = ask_first(entry, call, because, &around, front).await {
+    if let Some(reason) = consent::reason(entry, around.tainted) {
+        if let Some(outcome) = ask_first(entry, call, reason, &around, front).await {
             return outcome;
         }
     } else if around.instead.is_some()
@@ -80,12 +82,11 @@ pub async fn act(
         let run = entry.run(arguments, &ctx);
         let done = match entry.effect {
             // What is written to the person's files is written on threads that nothing can stop but they themselves, and
-            // had better be finished than halved.
-            Effect::Write => Ok(run.await),
+            // had better be finished than halved. A message that is dropped while it goes out may be out or not, and nobody
+            // would ever know. What they wait for, the bus or a program, they wait for within bounds of their own.
+            Effect::Write | Effect::Irreversible | Effect::Egress => Ok(run.await),
             // The time-out is inside the task, so that it still holds after the turn was dropped.
-            Effect::Read | Effect::Irreversible | Effect::Egress => {
-                tokio::time::timeout(entry.timeout, run).await
-            }
+            Effect::Read => tokio::time::timeout(entry.timeout, run).await,
         };
         if let Some(writing) = writing.as_mut().filter(|_| ctx.progress.is_abandoned()) {
             writing.abandon();
@@ -103,20 +104,21 @@ pub async fn act(
     };
     let watched = watched(&mut task.task, &progress, entry.name, front);
     let watched = tokio::time::timeout(entry.timeout + GRACE, watched).await;
-    let timed_out = match watched {
+    match watched {
         Ok(Ok(Ok(Ok(output)))) => return Outcome::Done(output),
         Ok(Ok(Ok(Err(error)))) => return finish(failed(entry, error)),
-        Ok(Err(_)) => return finish(panicked(entry)),
-        Ok(Ok(Err(_))) => words::timed_out("do that"),
-        Err(_) => {
-            // It was not the person who gave up.
-            task.progress = None;
-            words::still_working()
-        }
-    };
+        Ok(Err(_)) => return finish(panicked(entry, true)),
+        Ok(Ok(Err(_))) | Err(_) => {}
+    }
+    // It was not the person who gave up.
+    task.progress = None;
     let seconds = entry.timeout.as_secs();
     tracing::warn!(tool = entry.name, seconds, "tool timed out");
-    finish(Outcome::Broken(timed_out))
+    finish(Outcome::Broken(match entry.effect {
+        Effect::Read => words::timed_out("do that"),
+        Effect::Write => words::still_working(),
+        Effect::Irreversible | Effect::Egress => words::perhaps_done(true),
+    }))
 }
 
 /// Waits for a task, and shows now and then how far it is.
@@ -188,18 +190,33 @@ const WAITS: usize = 1;
 async fn ask_first(
     entry: &'static Entry,
     call: &mut Call,
-    mut because: Vec<String>,
+    reason: String,
     around: &Circumstances<'_>,
     front: &mut dyn Front,
 ) -> Option<Outcome> {
+    let known = match around.tainted {
+        true => Some(known(entry, &around.ctx).await),
+        false => None,
+    };
     let mut agreed = None;
     let mut waits = WAITS;
+    // Also what they say while they are asked.
     let mut said: Vec<String> = Vec::new();
     for _ in 0..=QUESTIONS {
         let action = match preview(entry, call, &around.ctx).await {
             Ok(action) => action,
             Err(outcome) => return Some(outcome),
         };
+        let mut because = vec![reason.clone()];
+        if let Some(known) = &known {
+            let said: Vec<&str> = around
+                .said
+                .iter()
+                .copied()
+                .chain(said.iter().map(String::as_str))
+                .collect();
+            because.extend(consent::strangers(entry, &call.arguments, &action, &said, known));
+        }
         let action = match around.instead {
             Some(undo) => words::undo_and(&undo.say, &action),
             None => action,
@@ -210,7 +227,7 @@ async fn ask_first(
         let question = Question {
             tool: entry.name.to_owned(),
             action,
-            because: because.clone(),
+            because,
         };
         let silence = silence(around.patience, front.speaking());
         let answer = tokio::select! {
@@ -229,19 +246,24 @@ async fn ask_first(
                 }
                 agreed = None;
                 said.push(change);
-                let said: Vec<&str> = around
-                    .said
-                    .iter()
-                    .copied()
-                    .chain(said.iter().map(String::as_str))
-                    .collect();
-                because = consent::reasons(entry, &call.arguments, around.tainted, &said);
             }
             Confirmation::No | Confirmation::Wait => return Some(Outcome::Declined),
             Confirmation::Nobody => return Some(Outcome::NeedsConfirmation(question.action)),
         }
     }
     Some(Outcome::Tell(words::keeps_changing()))
+}
+
+/// Whom the person knows. Where that cannot be read in time they know nobody: then more is named as strange, never less.
+async fn known(entry: &Entry, ctx: &Ctx) -> Known {
+    let ctx = ctx.clone();
+    let reading = tokio::task::spawn_blocking(move || {
+        let book = contacts::read(&ctx.dirs.contacts).unwrap_or_default();
+        let own = ctx.mail.accounts.iter().map(|account| account.address.as_str());
+        Known::of(&book, own)
+    });
+    let reading = tokio::time::timeout(entry.timeout, reading).await;
+    reading.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// The arguments with what the person wants changed; else the sentence that says why they stay.
@@ -279,7 +301,7 @@ async fn preview(entry: &'static Entry, call: &Call, ctx: &Ctx) -> Result<String
     match tokio::time::timeout(entry.timeout, looking).await {
         Ok(Ok(Ok(action))) => Ok(action),
         Ok(Ok(Err(error))) => Err(failed(entry, error)),
-        Ok(Err(_)) => Err(panicked(entry)),
+        Ok(Err(_)) => Err(panicked(entry, false)),
         Err(_) => Err(Outcome::Broken(words::timed_out("look that up"))),
     }
 }
@@ -298,16 +320,20 @@ fn failed(entry: &Entry, error: ToolError) -> Outcome {
     }
 }
 
-fn panicked(entry: &Entry) -> Outcome {
+/// What is said of a tool that broke down: what had begun to change something may have changed it.
+fn panicked(entry: &Entry, had_begun: bool) -> Outcome {
     tracing::error!(tool = entry.name, "tool panicked");
-    Outcome::Broken(words::broken("do that"))
+    Outcome::Broken(match had_begun && entry.effect != Effect::Read {
+        true => words::perhaps_done(false),
+        false => words::broken("do that"),
+    })
 }
 
 /// Whoever leaves waits so long for writes that have begun: they are short, and this is for a disk that hangs. Session
 /// managers kill what takes longer to leave than 90 s.
 const LAST_WORD: Duration = Duration::from_secs(60);
 
-/// How many writes have begun and are not finished, and how many were finished so far.
+/// How many changes have begun and are not finished, and how many were finished so far.
 #[derive(Default)]
 struct Writes {
     open: usize,

@@ -1,8 +1,14 @@
 //! Consent: whether a call may run, must be asked about, and how the question reads. Deterministic, outside the
 //! model, before dispatch (DESIGN section 5). The model's words are never an input.
 
+mod places;
+
+pub use places::Known;
 use serde_json::Value;
-use tools::{Effect, Entry};
+use tools::{Effect, Entry, system::speech};
+
+/// Strangers that a question names, at most; nobody listens to more.
+const NAMED: usize = 8;
 
 /// What the person must be asked before a call runs.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -15,67 +21,48 @@ pub struct Question {
     pub because: Vec<String>,
 }
 
-/// Why this call must be asked about; empty when it may run.
+/// Why a tool must be asked about; `None` when it may run. Where somebody else's words are in the conversation every change
+/// is asked about.
+pub fn reason(entry: &Entry, tainted: bool) -> Option<String> {
+    let reason = match entry.effect {
+        Effect::Irreversible => "This cannot be undone.",
+        Effect::Egress => "This leaves your computer.",
+        Effect::Write if entry.confirm => "This takes something away from where it is.",
+        Effect::Write if tainted => "I have read text that somebody else wrote in this conversation.",
+        Effect::Write | Effect::Read => return None,
+    };
+    Some(reason.to_owned())
+}
+
+/// What the person should look at before they say yes to a call in a conversation that holds somebody else's words: every
+/// recipient, page and path that neither they said nor their contacts hold.
 ///
-/// `said` is everything that the person said in this conversation.
-pub fn reasons(entry: &Entry, arguments: &Value, tainted: bool, said: &[&str]) -> Vec<String> {
-    let mut reasons = Vec::new();
-    match entry.effect {
-        Effect::Irreversible => reasons.push("This cannot be undone.".to_owned()),
-        Effect::Egress => reasons.push("This leaves your computer.".to_owned()),
-        Effect::Write if entry.confirm => {
-            reasons.push("This takes something away from where it is.".to_owned())
-        }
-        Effect::Write if tainted => {
-            reasons.push("I have read text that somebody else wrote in this conversation.".to_owned());
-        }
-        Effect::Write | Effect::Read => {}
+/// `action` is the question with every argument resolved, `said` everything that the person said in this conversation.
+pub fn strangers(
+    entry: &Entry,
+    arguments: &Value,
+    action: &str,
+    said: &[&str],
+    known: &Known,
+) -> Vec<String> {
+    let leads = places::leads(entry, arguments, action);
+    let mut strangers: Vec<String> = leads
+        .into_iter()
+        .filter(|lead| !places::is_theirs(lead, said, known))
+        .map(|lead| format!("You did not mention {} yourself.", lead.shown))
+        .collect();
+    if let Some(more) = strangers.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        strangers.truncate(NAMED);
+        let more = speech::count(more, "other address", "other addresses");
+        strangers.push(format!("Nor did you mention {more} in it."));
     }
-    if tainted && !reasons.is_empty() {
-        let mut strangers = Vec::new();
-        addresses(arguments, &mut strangers);
-        strangers.retain(|s| {
-            !said
-                .iter()
-                .any(|words| words.to_lowercase().contains(&s.to_lowercase()))
-        });
-        reasons.extend(
-            strangers
-                .into_iter()
-                .map(|s| format!("You did not mention {s} yourself.")),
-        );
-    }
-    reasons
+    strangers
 }
 
 /// Why this call may not run at all, whatever the person would answer: what is kept as theirs must come from them, and
 /// a yes to a sentence that a mail suggested is soon said.
 pub fn refusal(entry: &Entry, tainted: bool) -> Option<String> {
     (entry.own_words && tainted).then(prompts::words::own_words_only)
-}
-
-/// Strings among the arguments that point somewhere: mail addresses, URLs, hosts, paths.
-fn addresses(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(s)
-            if s.contains('@') || s.contains("://") || s.starts_with(['/', '~']) || is_host(s) =>
-        {
-            found.push(s.clone())
-        }
-        Value::Array(items) => items.iter().for_each(|v| addresses(v, found)),
-        Value::Object(fields) => fields.values().for_each(|v| addresses(v, found)),
-        _ => {}
-    }
-}
-
-/// Whether a text begins with the name of a host, as addresses do that are written without "https": `evil.example/x`.
-fn is_host(text: &str) -> bool {
-    let host = text.split(['/', '?', '#', ':']).next().unwrap_or_default();
-    let ending = host.rsplit('.').next().unwrap_or_default();
-    host.contains('.')
-        && ending.len() >= 2
-        && ending.chars().all(char::is_alphabetic)
-        && !text.contains(char::is_whitespace)
 }
 
 #[cfg(test)]
@@ -91,43 +78,31 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(effect: Effect, confirm: bool, tainted: bool, arguments: Value, expect: &[&str]) {
-        let said = ["send the report to bob@example.org"];
-        let reasons = reasons(&entry(effect, confirm), &arguments, tainted, &said);
+    fn check(effect: Effect, confirm: bool, tainted: bool, expect: Option<&str>) {
         assert_eq!(
-            reasons, expect,
-            "{effect:?} confirm={confirm} tainted={tainted} {arguments}"
+            reason(&entry(effect, confirm), tainted).as_deref(),
+            expect,
+            "{effect:?} confirm={confirm} tainted={tainted}"
         );
     }
 
     #[test]
     fn effects_and_taint_decide() {
         const READ: &str = "I have read text that somebody else wrote in this conversation.";
-        check(Effect::Read, false, false, json!({}), &[]);
-        check(Effect::Read, false, true, json!({}), &[]);
-        check(Effect::Write, false, false, json!({}), &[]);
-        check(
-            Effect::Write,
-            true,
-            false,
-            json!({}),
-            &["This takes something away from where it is."],
-        );
-        check(Effect::Write, false, true, json!({}), &[READ]);
-        check(
-            Effect::Irreversible,
-            true,
-            false,
-            json!({}),
-            &["This cannot be undone."],
-        );
-        check(
-            Effect::Egress,
-            true,
-            false,
-            json!({}),
-            &["This leaves your computer."],
-        );
+        const AWAY: &str = "This takes something away from where it is.";
+        for tainted in [false, true] {
+            check(Effect::Read, false, tainted, None);
+            check(Effect::Write, true, tainted, Some(AWAY));
+            check(
+                Effect::Irreversible,
+                true,
+                tainted,
+                Some("This cannot be undone."),
+            );
+            check(Effect::Egress, true, tainted, Some("This leaves your computer."));
+        }
+        check(Effect::Write, false, false, None);
+        check(Effect::Write, false, true, Some(READ));
     }
 
     #[test]
@@ -146,42 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_the_person_never_said_is_named_after_others_spoke() {
-        let open = tools::find("web.open_url").unwrap();
-        let said = ["open example.org", "read my mail"];
-        let why = |url: &str, tainted| reasons(open, &json!({"url": url}), tainted, &said);
-        assert!(why("evil.example/?q=secret", false).is_empty());
-        for (url, expect) in [
-            (
-                "evil.example/?q=secret",
-                Some("You did not mention evil.example/?q=secret yourself."),
-            ),
-            (
-                "https://evil.example",
-                Some("You did not mention https://evil.example yourself."),
-            ),
-            ("example.org", None),
-        ] {
-            let reasons = why(url, true);
-            assert!(!reasons.is_empty(), "every page is asked about then");
-            assert_eq!(reasons.get(1).map(String::as_str), expect, "{url}");
-        }
-        let search = tools::find("web.search").unwrap();
-        assert_eq!(reasons(search, &json!({"words": "cake"}), true, &said).len(), 1);
-    }
-
-    #[test]
-    fn an_address_that_the_person_never_said_is_named() {
-        let stranger = json!({"to": ["bob@example.org", "eve@evil.example"]});
-        check(
-            Effect::Egress,
-            true,
-            true,
-            stranger,
-            &[
-                "This leaves your computer.",
-                "You did not mention eve@evil.example yourself.",
-            ],
-        );
+    fn a_question_stays_short_enough_to_be_heard() {
+        let to: Vec<String> = (0..20).map(|n| format!("eve{n}@evil.example")).collect();
+        let send = tools::find("mail.send").unwrap();
+        let named = strangers(send, &json!({"to": to}), "Send it.", &[], &Known::default());
+        assert_eq!(named.len(), NAMED + 1);
+        assert_eq!(named[0], "You did not mention eve0@evil.example yourself.");
+        assert_eq!(named[NAMED], "Nor did you mention 12 other addresses in it.");
     }
 }

@@ -117,6 +117,11 @@ pub fn done_for_good() -> String {
     "Okay. What I did last is done, and I cannot take it back.".to_owned()
 }
 
+/// Several things of a kind were asked for in one sentence, and this one was done.
+pub fn only_this_one(done: &str) -> String {
+    format!("{done} I did only this one; please ask me for the other again.")
+}
+
 /// The person named a time, and what they want can be done at once only.
 pub fn only_now() -> String {
     "I can only do that now. Shall I?".to_owned()
@@ -214,6 +219,15 @@ pub fn timed_out(what: &str) -> String {
 /// A change takes longer than it should, and is better finished than left half done.
 pub fn still_working() -> String {
     "That takes longer than it should. I am still at it; ask me in a moment what came of it.".to_owned()
+}
+
+/// Something that may not be done twice takes too long, or broke down in the middle: nobody knows how far it came.
+pub fn perhaps_done(late: bool) -> String {
+    let what = match late {
+        true => "That takes longer than it should",
+        false => "Something went wrong in the middle of that",
+    };
+    format!("{what}, and I do not know whether it was done. Please check before you ask me for it again.")
 }
 
 /// Not the person but a program on the bus asked for what would be done.

@@ -1,8 +1,9 @@
 //! Dialogues as data: every file of `dialogues/` is a conversation with a scripted model and the real tools on the
 //! demo world. A snapshot says what was called, answered and written; adding a test is adding a file.
 //!
-//! Lines: `now TIME`, `set KEY VALUE`, `you WORDS`, `call TOOL ARGUMENTS` (the model calls), `says TEXT` (the model
-//! writes), `crash` (the engine dies), `confirm WORDS` (the answer to the next question of this turn).
+//! Lines: `now TIME`, `set KEY VALUE` (a setting, or `account` and the address of a mail account that sends), `you WORDS`,
+//! `call TOOL ARGUMENTS` (the model calls), `says TEXT` (the model writes), `crash` (the engine dies), `confirm WORDS` (the
+//! answer to the next question of this turn).
 
 use std::{collections::VecDeque, fmt::Write as _, sync::Arc};
 
@@ -12,9 +13,10 @@ use daemon::{
     consent::Question,
     listen::Utterance,
     reply::{Confirmation, Front, Happening, answer, ask_line},
+    room::Room,
     turn::turn,
 };
-use models::scripted::{Reply, ScriptedLlm};
+use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use prompts::Placement;
 
 use crate::home::{Home, root};
@@ -79,6 +81,7 @@ async fn play(text: &str) -> String {
         act_score: 1.0,
         ..Settings::default()
     };
+    let mut accounts: Vec<String> = Vec::new();
     let mut turns: Vec<Turn> = Vec::new();
     for line in text
         .lines()
@@ -88,7 +91,10 @@ async fn play(text: &str) -> String {
         let last = turns.last_mut();
         match (verb, last) {
             ("now", _) => now = rest.to_owned(),
-            ("set", _) => set(&mut settings, rest),
+            ("set", _) => match rest.strip_prefix("account ") {
+                Some(address) => accounts.push(address.to_owned()),
+                None => set(&mut settings, rest),
+            },
             ("you", _) => turns.push(Turn {
                 you: rest.to_owned(),
                 ..Turn::default()
@@ -107,9 +113,20 @@ async fn play(text: &str) -> String {
         }
     }
     let home = Home::seeded(&now);
+    let mut parts = home.parts(settings);
+    parts.mail.accounts = accounts
+        .into_iter()
+        .map(|address| tools::MailAccount {
+            name: "home".into(),
+            address,
+            sender: "Robin Miller".into(),
+            maildir: home.dirs().mail,
+            sends: true,
+        })
+        .collect();
     let script: Vec<Reply> = turns.iter().flat_map(|t| t.model.clone()).collect();
     let (wanted, llm) = (script.len(), Arc::new(ScriptedLlm::replies(script)));
-    let mut room = home.room(llm.clone(), settings);
+    let mut room = Room::new(llm.clone(), Arc::new(ScriptedStt::replies::<&str>([])), parts);
     let mut transcript = String::new();
     for this in turns {
         let before = home.files();
@@ -122,7 +139,7 @@ async fn play(text: &str) -> String {
         transcript.push_str(&scribe.lines);
         assert!(
             scribe.confirm.is_empty(),
-            "{}: a confirmation was prepared and nobody asked",
+            "{}: a confirmation was prepared and nobody asked\n{transcript}",
             this.you
         );
         for (name, _) in home.files().into_iter().filter(|f| !before.contains(f)) {
@@ -133,7 +150,7 @@ async fn play(text: &str) -> String {
     assert_eq!(
         llm.requests().len(),
         wanted,
-        "the model was asked as often as the file says"
+        "the model was asked as often as the file says\n{transcript}"
     );
     transcript.trim_end().to_owned()
 }

@@ -65,5 +65,6 @@ mod reading_ahead;
 mod loading;
 mod reflex;
 mod scenarios;
+mod consent;
 mod recorded;
 mod tidy;

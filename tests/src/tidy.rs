@@ -314,6 +314,152 @@ fn tools_write_through_the_journal() -> Result<()> {
     none(&problems)
 }
 
+/// What changes something runs only behind the question that consent asks. Beside that door tools are run to make and to look
+/// at the worlds of the text-mode harness, which are nobody's, and where the types of a tool are erased.
+#[test]
+fn tools_are_run_behind_consent_and_nowhere_else() -> Result<()> {
+    const DOORS: [&str; 3] = [
+        "daemon/src/act.rs",
+        "daemon/src/eval/stage.rs",
+        "tools/src/contract.rs",
+    ];
+    let shipped = |path: &PathBuf| {
+        let mut rooms = ["daemon", "models", "prompts", "tools"].iter();
+        path.extension() == Some(OsStr::new("rs"))
+            && rooms.any(|room| path.starts_with(Path::new(room).join("src")))
+    };
+    let sources: Vec<(PathBuf, String)> = files()?
+        .into_iter()
+        .filter(shipped)
+        .map(|path| Ok((path.clone(), read(&path)?)))
+        .collect::<Result<_>>()?;
+    ensure!(sources.len() > 300, "only {} files were read", sources.len());
+    let (mut code, mut of_tests) = (Vec::new(), BTreeSet::new());
+    for (path, text) in sources {
+        let (text, modules) = without_tests(&text);
+        let folder = match path.file_stem().and_then(OsStr::to_str) {
+            Some("lib" | "main") => path.with_file_name(""),
+            _ => path.with_extension(""),
+        };
+        of_tests.extend(modules.iter().map(|module| folder.join(module)));
+        code.push((path, text));
+    }
+    let mut found = Vec::new();
+    for (path, text) in &code {
+        if of_tests
+            .iter()
+            .all(|module| !path.with_extension("").starts_with(module))
+        {
+            found.extend(runs(text).map(|_| path.display().to_string()));
+        }
+    }
+    found.sort();
+    ensure!(found == DOORS, "tools are run in {found:?}");
+    Ok(())
+}
+
+/// The code without the modules that only tests have, and the names of those of them that lie in files of their own.
+fn without_tests(text: &str) -> (String, Vec<String>) {
+    let (mut kept, mut elsewhere) = (String::new(), Vec::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push_str(line);
+            kept.push('\n');
+            continue;
+        }
+        // More attributes may stand between.
+        let item = lines.find(|line| {
+            ["mod ", "fn ", "use ", "struct ", "impl "]
+                .iter()
+                .any(|of| line.contains(of))
+        });
+        let Some((_, module)) = item.unwrap_or_default().split_once("mod ") else {
+            continue;
+        };
+        match module.strip_suffix(';') {
+            Some(name) => elsewhere.push(name.to_owned()),
+            None => {
+                let end = line.replace("#[cfg(test)]", "}");
+                lines.find(|line| *line == end);
+            }
+        }
+    }
+    (kept, elsewhere)
+}
+
+/// Where a tool is run: a method of two arguments (what else is run in the daemon takes fewer), or the function of a type.
+fn runs(code: &str) -> impl Iterator<Item = usize> {
+    code.match_indices("run").map(|(at, _)| at).filter(|at| {
+        let (before, after) = (&code[..*at], &code[at + "run".len()..]);
+        let of_type = before.strip_suffix("::").is_some_and(|path| {
+            let name = path.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+            path.ends_with('>') || name.is_some_and(|name| name.starts_with(char::is_uppercase))
+        });
+        let goes_on = after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let method =
+            before.ends_with('.') && after.strip_prefix('(').is_some_and(|rest| arguments(rest) >= 2);
+        !goes_on && (of_type || method)
+    })
+}
+
+/// How many arguments a call has, from behind its opening bracket.
+fn arguments(code: &str) -> usize {
+    let (mut depth, mut commas, mut empty, mut quoted) = (0, 0, true, false);
+    let mut letters = code.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => _ = letters.next(),
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => break,
+            ')' | ']' | '}' => depth -= 1,
+            // One that is followed by nothing but the end separates nothing.
+            ',' if depth == 0 => {
+                commas += usize::from(!empty);
+                empty = true;
+                continue;
+            }
+            _ => {}
+        }
+        empty &= letter.is_whitespace();
+    }
+    commas + usize::from(!empty)
+}
+
+#[test]
+fn a_tool_that_is_run_is_seen() {
+    let seen = |code: &str| runs(code).count();
+    for code in [
+        "entry.run(arguments, &ctx)",
+        "tools::find(name).unwrap().run(\n    json!({\"a\": [1, 2]}),\n    &ctx,\n)",
+        "let done = Entry::run(entry, arguments, &ctx).await;",
+        "catalog::notes_create::This::run(args, &ctx)",
+        "<This as Tool>::run(args, &ctx)",
+        "let run = Entry::run;",
+    ] {
+        assert_eq!(seen(code), 1, "{code}");
+    }
+    for code in [
+        "session.run().await",
+        "daemon.run(inbox).await",
+        "tiro.run([\"ask\", \"a, b\"])",
+        "agent.run(wire.map(|()| &request.body[..], 1))",
+        "ask::run(&app, args).await",
+        "entry.running(arguments, &ctx)",
+        "(self.run)(args, ctx)",
+    ] {
+        assert_eq!(seen(code), 0, "{code}");
+    }
+    let text = "fn a() {}\n#[cfg(test)]\nmod measure;\n#[cfg(test)]\n#[expect(x)]\n\
+        pub(crate) mod tests {\n    fn b() {}\n}\nfn c() {}\n";
+    assert_eq!(
+        without_tests(text),
+        ("fn a() {}\nfn c() {}\n".to_owned(), vec!["measure".to_owned()])
+    );
+}
+
 /// A test whose weights nobody fetches passes where they happen to lie, and fails on every fresh machine.
 #[test]
 fn weights_of_the_tests_are_fetched_for_them() -> Result<()> {

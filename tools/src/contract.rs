@@ -48,7 +48,8 @@ pub trait Tool: 'static {
     /// Whether it may only be filled from the person's own words: refused, not asked about, once somebody else's text
     /// is in the conversation.
     const OWN_WORDS: bool = false;
-    /// How long `run` may take before it is dropped.
+    /// How long `run` may take. What only reads is dropped then; of everything else the person hears that it takes too long,
+    /// and it is finished, so what it waits for needs bounds of its own.
     const TIMEOUT: Duration = Duration::from_secs(10);
     /// What people say when they want this, at least three.
     const EXAMPLES: &'static [&'static str];
@@ -582,8 +583,10 @@ impl Entry {
         (self.preview)(args, ctx)
     }
 
-    /// Parses the arguments and runs, as one step of the undo journal. Consent and time-outs are `daemon/src/act.rs`;
-    /// nothing else calls this.
+    /// Parses the arguments and runs, as one step of the undo journal. It asks nobody: whatever the model, the person or
+    /// another program wants done comes through `daemon/src/act.rs`, which asks for consent and watches the time. Besides,
+    /// only the text-mode harness calls this (`daemon/src/eval/stage.rs`), to make and to look at a world that is nobody's.
+    /// `tests/src/tidy.rs` looks for other callers.
     pub fn run<'a>(&self, args: Value, ctx: &'a Ctx) -> BoxFuture<'a, Result<Output, ToolError>> {
         (self.run)(args, ctx)
     }

@@ -110,8 +110,62 @@ impl Tool for Slow {
     }
 }
 
+/// Sends something, by waiting for others, for longer than it may.
+struct Post<const FOR_GOOD: bool>;
+
+impl<const FOR_GOOD: bool> Tool for Post<FOR_GOOD> {
+    type Args = BTreeMap<String, String>;
+    const NAME: &'static str = "test.post";
+    const SUMMARY: &'static str = "Send for a while";
+    const EFFECT: Effect = match FOR_GOOD {
+        true => Effect::Irreversible,
+        false => Effect::Egress,
+    };
+    const TIMEOUT: Duration = Duration::from_millis(400);
+    const EXAMPLES: &'static [&'static str] = &["send slowly"];
+
+    async fn run(_: Self::Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        tokio::time::sleep(GRACE * 3).await;
+        std::fs::write(file(&ctx.dirs), "sent").unwrap();
+        Ok(Output::new("Sent.", json!({})))
+    }
+}
+
+/// What a tool in which something is wrong does first, by its effect.
+struct Breaks<const EFFECT: u8>;
+
+impl<const EFFECT: u8> Tool for Breaks<EFFECT> {
+    type Args = BTreeMap<String, String>;
+    const NAME: &'static str = "test.breaks";
+    const SUMMARY: &'static str = "Break down in the middle";
+    const EFFECT: Effect = match EFFECT {
+        0 => Effect::Read,
+        1 => Effect::Write,
+        2 => Effect::Irreversible,
+        _ => Effect::Egress,
+    };
+    const EXAMPLES: &'static [&'static str] = &["break down"];
+
+    async fn run(args: Self::Args, ctx: &Ctx) -> Result<Output, ToolError> {
+        if Self::EFFECT != Effect::Read {
+            std::fs::write(file(&ctx.dirs), "begun").unwrap();
+        }
+        tokio::task::yield_now().await;
+        assert!(args.contains_key("whole"), "this tool has a mistake in it");
+        Ok(Output::new("Done.", json!({})))
+    }
+}
+
 static BURN: Entry = Entry::of::<Burn>();
 static SLOW: Entry = Entry::of::<Slow>();
+static EGRESS: Entry = Entry::of::<Post<false>>();
+static FOR_GOOD: Entry = Entry::of::<Post<true>>();
+static BREAKS: [Entry; 4] = [
+    Entry::of::<Breaks<0>>(),
+    Entry::of::<Breaks<1>>(),
+    Entry::of::<Breaks<2>>(),
+    Entry::of::<Breaks<3>>(),
+];
 
 fn home() -> (tempfile::TempDir, Dirs) {
     let home = tempfile::tempdir().unwrap();
@@ -199,6 +253,76 @@ async fn mail_to_somebody_whom_only_a_mail_named_is_asked_about_by_name() {
     assert!(!dirs.mail.join(".Drafts").exists() && !dirs.state.join("outbox").exists());
 }
 
+/// Whom a call reaches is read from the contacts as they are, and an answer goes where only the mail says.
+#[tokio::test]
+async fn only_those_whom_the_person_does_not_know_are_named() {
+    let (_home, dirs) = home();
+    for folder in ["cur", "new"] {
+        std::fs::create_dir_all(dirs.mail.join(folder)).unwrap();
+    }
+    let mail = "From: Bob Stone <bob@example.org>\nReply-To: eve@evil.example\nSubject: Lunch\n\
+        Date: Fri, 20 Nov 2026 09:00:00 +0000\n\nNoon?\n";
+    std::fs::write(dirs.mail.join("cur/1.x:2,S"), mail).unwrap();
+    let card = json!({"name": "Anna Bell", "mail": "anna@example.org"});
+    let saved = call(tools::find("contacts.create").unwrap(), card, &dirs, false).await;
+    assert!(matches!(saved, Outcome::Done(_)), "{saved:?}");
+    for (tool, arguments, expect) in [
+        ("mail.draft", json!({"to": ["anna"], "text": "noon"}), vec![]),
+        (
+            "mail.draft",
+            json!({"to": ["anna@example.org"], "text": "noon"}),
+            vec![],
+        ),
+        (
+            "mail.send",
+            json!({"to": ["Anna Bell", "me@example.net"], "text": "noon"}),
+            vec![],
+        ),
+        (
+            "mail.send",
+            json!({"to": ["bob at example dot org"], "text": "noon"}),
+            vec!["bob@example.org"],
+        ),
+        (
+            "mail.reply",
+            json!({"from": "bob", "text": "noon"}),
+            vec!["eve@evil.example", "bob@example.org"],
+        ),
+    ] {
+        let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
+        let index = Arc::new(tools::discover::Index::of(tools::ALL));
+        let now = "2026-11-20T12:00[Europe/Berlin]".parse().unwrap();
+        let mut ctx = Ctx::new(now, dirs.clone(), index, journal.step(tool));
+        ctx.mail.accounts = vec![tools::MailAccount {
+            name: "home".into(),
+            address: "me@example.net".into(),
+            sender: String::new(),
+            maildir: dirs.mail.clone(),
+            sends: true,
+        }];
+        let around = Circumstances {
+            ctx,
+            tainted: true,
+            said: &["answer bob at noon"],
+            patience: Duration::from_secs(60),
+            instead: None,
+        };
+        let mut call = Call {
+            name: tool.into(),
+            arguments,
+        };
+        let mut front = Refuses(Vec::new());
+        let outcome = act(tools::find(tool).unwrap(), &mut call, around, &mut front).await;
+        assert_eq!(outcome, Outcome::Declined, "{tool} {:?}", call.arguments);
+        let named = front.0.split_off(1);
+        let expect: Vec<String> = expect
+            .into_iter()
+            .map(|place| format!("You did not mention {place} yourself."))
+            .collect();
+        assert_eq!(named, expect, "{tool} {:?}", call.arguments);
+    }
+}
+
 /// What is asked and how it ends when the file changes at the first questions.
 #[track_caller]
 fn check(changes: usize, asked: &[&str], burnt: bool) {
@@ -241,6 +365,58 @@ async fn a_write_that_takes_too_long_is_said_to_go_on_and_is_finished() {
     assert!(!file(&dirs).exists());
     assert!(finish_writes().await, "it counts as begun");
     assert!(file(&dirs).exists());
+}
+
+/// A message that is dropped while it goes out may have gone, so it is finished, and nothing else is claimed meanwhile.
+#[tokio::test]
+async fn what_goes_out_is_finished_and_nobody_is_told_that_it_was_stopped() {
+    for entry in [&EGRESS, &FOR_GOOD] {
+        let (_home, dirs) = home();
+        let outcome = call(entry, json!({}), &dirs, false).await;
+        assert_eq!(outcome, Outcome::Broken(words::perhaps_done(true)), "{entry:?}");
+        assert!(!file(&dirs).exists());
+        assert!(finish_writes().await, "{entry:?} counts as begun");
+        assert!(file(&dirs).exists(), "{entry:?}");
+    }
+    assert!(words::perhaps_done(true).contains("do not know whether it was done"));
+    // Nor does a person who says stop halve it, after its time as little as before.
+    let (_home, dirs) = home();
+    let turn = tokio::spawn({
+        let dirs = dirs.clone();
+        async move { call(&EGRESS, json!({}), &dirs, false).await }
+    });
+    let begun = WRITES
+        .subscribe()
+        .wait_for(|writes| writes.open > 0)
+        .await
+        .is_ok();
+    turn.abort();
+    assert!(begun && turn.await.unwrap_err().is_cancelled());
+    assert!(finish_writes().await && file(&dirs).exists());
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_costs_one_honest_sentence() {
+    for entry in &BREAKS {
+        let (_home, dirs) = home();
+        let outcome = call(entry, json!({}), &dirs, false).await;
+        let expect = match entry.effect {
+            Effect::Read => words::broken("do that"),
+            // It had begun, and nobody can say how far it came.
+            Effect::Write | Effect::Irreversible | Effect::Egress => words::perhaps_done(false),
+        };
+        assert_eq!(outcome, Outcome::Broken(expect), "{entry:?}");
+        assert_eq!(
+            file(&dirs).exists(),
+            entry.effect != Effect::Read,
+            "it ran: {entry:?}"
+        );
+        let waited = tokio::time::timeout(Duration::from_secs(5), finish_writes()).await;
+        assert!(waited.is_ok(), "{entry:?} is not waited for any more");
+        // The next call finds everything as usual.
+        let again = call(entry, json!({"whole": "yes"}), &dirs, false).await;
+        assert!(matches!(again, Outcome::Done(_)), "{entry:?}: {again:?}");
+    }
 }
 
 /// Remembers how far it was told that something is.
