@@ -27,8 +27,6 @@ const NOT_YET: &[&str] = &[
     "several-volume-next",
     "several-on-and-off",
     "several-note-mail",
-    "several-two-timers",
-    "several-two-reminders",
 ];
 
 /// The scenario files of this repository.
@@ -158,7 +156,7 @@ async fn the_scenarios_can_be_met() {
     );
 }
 
-/// A fixed part with the real model. The floors are what was seen, less what one or two scenarios weigh; they guard against
+/// A fixed part with the real model. The floors are what was seen, less what four or five scenarios weigh; they guard against
 /// falling back and are not what is aimed at.
 #[test]
 fn real_scenarios_are_met_as_often_as_before() {
@@ -189,9 +187,9 @@ fn real_scenarios_are_met_as_often_as_before() {
     assert!(std::fs::read_to_string(page).unwrap().contains("</svg>"));
 }
 
-/// Turns with the right tool, of those that have one.
-const TOOLS: f64 = 0.5;
-/// Turns with the right arguments, of those that say what they are.
-const ARGUMENTS: f64 = 0.45;
-/// Scenarios right in everything, of 40.
-const PASSED: usize = 17;
+/// Turns with the right tool, of those that have one: 0.896 was seen, on a machine that did other things, too.
+const TOOLS: f64 = 0.8;
+/// Turns with the right arguments, of those that say what they are; 0.857 was seen.
+const ARGUMENTS: f64 = 0.75;
+/// Scenarios right in everything, of 40; 34 was seen. Which 40 they are changes with every scenario that is added.
+const PASSED: usize = 29;

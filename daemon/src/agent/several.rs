@@ -2,7 +2,9 @@
 //!
 //! A sentence is cut where both sides are sure to be requests of their own; the agent then takes them one after the other,
 //! and their answers become one. Where it is not sure, nothing is cut: "remind me to call mum and text dad" is one
-//! reminder.
+//! reminder. What is asked for once more in the words of the first request ("and another for ten") is in `again`.
+
+mod again;
 
 use std::{
     cell::LazyCell,
@@ -17,7 +19,7 @@ use tools::{
     when::{joined, said_times},
 };
 
-use super::{Agent, Ending, Reply, Step, conversation::points_back, rules::Asked, toolbox::Toolbox};
+use super::{Agent, Call, Ending, Reply, Step, conversation::points_back, rules::Asked, toolbox::Toolbox};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
@@ -44,6 +46,8 @@ pub(super) struct Rest {
     replies: Vec<Reply>,
     /// Whether somebody else's words may be in one of the answers.
     untrusted: bool,
+    /// What the open request has called last.
+    called: Option<Call>,
     context: String,
     asked: Asked,
 }
@@ -64,15 +68,14 @@ impl Rest {
 impl Agent {
     /// Opens a turn with the first request of a sentence, and keeps the others.
     pub(super) fn said_all(&mut self, text: String, context: String, asked: Asked) -> Step {
-        // What is one request by heart is not taken apart, nor ranked.
-        let mut requests = match self.reflexes.find(&text) {
-            Some(_) => VecDeque::new(),
-            None => VecDeque::from(cut(
-                &text,
-                &self.toolbox,
-                &self.reflexes,
-                self.settings.split_score,
-            )),
+        // What is one request by heart is not taken apart, unless it is one by an addition that nobody makes: "a timer for five
+        // minutes and ten minutes".
+        let sure = self.settings.split_score;
+        let by_heart =
+            self.reflexes.find(&text).is_some() && again::again(&text, &self.toolbox, sure).is_none();
+        let mut requests = match by_heart {
+            true => VecDeque::new(),
+            false => VecDeque::from(cut(&text, &self.toolbox, &self.reflexes, sure)),
         };
         let first = requests.pop_front().unwrap_or(text);
         let mut step = self.said(first, context.clone(), asked.clone());
@@ -96,6 +99,7 @@ impl Agent {
     pub(super) fn go_on(&mut self, step: Step) -> Step {
         let mut step = step;
         while let Step::Reply(reply) = step {
+            let reply = self.with_what_is_left(reply);
             // Who says no or stop, or is not there to be asked, has not said what should become of the rest.
             if reply.end == Ending::NeedsConfirmation {
                 self.rest.waiting.clear();
@@ -119,7 +123,24 @@ impl Agent {
                 step = Step::Generate(self.ask());
             }
         }
+        if let Step::Call(call) = &step {
+            self.rest.called = Some(call.clone());
+        }
         step
+    }
+
+    /// Says that only one thing was done, where the request names a time for another.
+    fn with_what_is_left(&mut self, mut reply: Reply) -> Reply {
+        let call = self.rest.called.take().filter(|_| reply.end == Ending::Done);
+        let said = self.talk.said().last().copied().unwrap_or_default();
+        let sure = self.settings.split_score;
+        if call.is_some_and(|call| again::is_left_over(said, &call, &self.toolbox, sure)) {
+            reply.text = wording::only_this_one(&reply.text);
+            if let Some(last) = &mut self.last {
+                last.text.clone_from(&reply.text);
+            }
+        }
+        reply
     }
 
     fn joined(&mut self, last: Reply) -> Reply {
@@ -165,7 +186,19 @@ fn cut(text: &str, toolbox: &Toolbox, reflexes: &Reflexes, sure: f32) -> Vec<Str
         rest = after;
     }
     requests.push(rest);
-    requests
+    // Each of them may ask for several of one kind.
+    let mut all = Vec::new();
+    let mut parts = VecDeque::from(requests);
+    while let Some(part) = parts.pop_front() {
+        match again::again(&part, toolbox, sure) {
+            Some((first, after)) if all.len() + parts.len() + 1 < MOST => {
+                all.push(first);
+                parts.push_front(after);
+            }
+            _ => all.push(part),
+        }
+    }
+    all
 }
 
 /// The first place at which both sides are requests: what is before it and what is after it, without the joint.
@@ -394,7 +427,7 @@ fn is(list: &[&str], word: (usize, usize), text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
 
     use tools::discover::Index;
 
@@ -403,7 +436,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
-        let toolbox = Toolbox::new(tools::ALL, Arc::new(Index::of(tools::ALL)), &Loading::default());
+        static INDEX: LazyLock<Arc<Index>> = LazyLock::new(|| Arc::new(Index::of(tools::ALL)));
+        let toolbox = Toolbox::new(tools::ALL, INDEX.clone(), &Loading::default());
         let reflexes = Reflexes::of(tools::ALL);
         let parts = cut(text, &toolbox, &reflexes, Settings::default().split_score);
         assert_eq!(parts, expect);

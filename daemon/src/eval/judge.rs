@@ -164,15 +164,28 @@ fn right_tool(expected: &Turn, calls: &[Called]) -> bool {
     if expected.accept.is_empty() {
         return calls.is_empty();
     }
-    let every = expected
-        .all
-        .iter()
-        .all(|name| calls.iter().any(|call| call.name == *name));
+    // "Two timers" are two calls of one tool, and not three.
+    let as_often = |name: &String| {
+        let wanted = expected.all.iter().filter(|one| *one == name).count();
+        let done = calls
+            .iter()
+            .filter(|call| call.name == *name && call.status == "ok" && call.writes());
+        requests(name, calls).len() >= wanted && done.count() <= wanted
+    };
     let last = calls.iter().rfind(|call| call.came_through());
-    every
+    expected.all.iter().all(as_often)
         && calls.iter().any(right)
         && calls.iter().filter(|call| call.writes()).all(right)
         && last.is_none_or(right)
+}
+
+/// The calls of a tool that stand for a request each, in order: those that came through, and the last one even if it did not,
+/// since what went before one that came through was mended by it.
+fn requests<'a>(tool: &str, calls: &'a [Called]) -> Vec<&'a Called> {
+    let of_tool: Vec<&Called> = calls.iter().filter(|call| call.name == tool).collect();
+    let last = of_tool.len().saturating_sub(1);
+    let stands = |(at, call): (usize, &'a Called)| (call.came_through() || at == last).then_some(call);
+    of_tool.into_iter().enumerate().filter_map(stands).collect()
 }
 
 fn wrong_tool(expected: &Turn, calls: &[Called]) -> String {
@@ -183,7 +196,10 @@ fn wrong_tool(expected: &Turn, calls: &[Called]) -> String {
             false => all.join(", "),
         }
     };
-    let wanted = names(&mut expected.accept.iter().map(String::as_str));
+    let wanted = match expected.all.is_empty() {
+        true => names(&mut expected.accept.iter().map(String::as_str)),
+        false => names(&mut expected.all.iter().map(String::as_str)),
+    };
     let got = names(&mut calls.iter().map(|call| call.name.as_str()));
     format!("called {got} and not {wanted}")
 }
@@ -199,24 +215,36 @@ fn right_arguments(
     }
     let (mut met, mut times, mut problems) = (0, (0, 0), Vec::new());
     for (tool, args) in &expected.args {
-        let of_tool = || calls.iter().filter(|call| call.name == *tool);
-        // The last that came through counts, since what went before was mended by it.
-        let Some(call) = of_tool()
-            .rfind(|call| call.came_through())
-            .or(of_tool().next_back())
-        else {
+        let each = expected
+            .each
+            .get(tool)
+            .map_or(std::slice::from_ref(args), Vec::as_slice);
+        let requests = requests(tool, calls);
+        // Of more than are wanted the last ones count, and one that came through before one that did not.
+        let through: Vec<&Called> = requests
+            .iter()
+            .copied()
+            .filter(|call| call.came_through())
+            .collect();
+        let these = match through.len() >= each.len() {
+            true => through,
+            false => requests,
+        };
+        let Some(first) = these.len().checked_sub(each.len()) else {
             continue;
         };
         met += 1;
-        for (name, matcher) in args {
-            let given = call.arguments.get(name);
-            let right = matcher.matches(given, now);
-            if matcher.is_time() {
-                times = (times.0 + usize::from(right), times.1 + 1);
-            }
-            if !right {
-                let given = given.map_or("nothing".to_owned(), Value::to_string);
-                problems.push(format!("{tool} got {given} as {name}"));
+        for (call, args) in these[first..].iter().zip(each) {
+            for (name, matcher) in args {
+                let given = call.arguments.get(name);
+                let right = matcher.matches(given, now);
+                if matcher.is_time() {
+                    times = (times.0 + usize::from(right), times.1 + 1);
+                }
+                if !right {
+                    let given = given.map_or("nothing".to_owned(), Value::to_string);
+                    problems.push(format!("{tool} got {given} as {name}"));
+                }
             }
         }
     }
@@ -348,6 +376,51 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_for_twice_is_called_twice() {
+        let line = json!({"id": "one", "say": "x", "all": ["timers.set", "timers.set"],
+            "args": {"timers.set": [{"duration": {"time": "5 minutes"}}, {"duration": {"time": "10 minutes"}}]}});
+        let set = |length: &str, status: &str| json!(["timers.set", {"duration": length}, status]);
+        let (five, ten) = (set("5 minutes", "ok"), set("10 minutes", "ok"));
+        #[track_caller]
+        fn check(line: &Value, calls: Value, tool: bool, arguments: bool, times: (usize, usize)) {
+            let row = judged(line.clone(), calls, true);
+            assert_eq!(
+                (row.tool, row.arguments, row.times),
+                (tool, Some(arguments), times),
+                "{:?}",
+                row.problems
+            );
+            assert_eq!(row.passed, tool && arguments);
+        }
+        check(&line, json!([five, ten]), true, true, (2, 2));
+        check(&line, json!([five]), false, false, (0, 0));
+        check(&line, json!([ten, five]), true, false, (0, 2));
+        check(&line, json!([five, five]), true, false, (1, 2));
+        check(&line, json!([five, ten, ten]), false, false, (1, 2));
+        // What was mended is one request, and what could not be done in the end is one, too.
+        check(&line, json!([set("5 hours", "told"), five]), false, false, (0, 0));
+        check(
+            &line,
+            json!([set("5 hours", "told"), five, ten]),
+            true,
+            true,
+            (2, 2),
+        );
+        check(
+            &line,
+            json!([five, set("10 minutes", "told")]),
+            true,
+            true,
+            (2, 2),
+        );
+        let row = judged(line, json!([five]), true);
+        assert_eq!(
+            row.problems[0],
+            "called timers.set and not timers.set, timers.set"
+        );
+    }
+
+    #[test]
     fn arguments_are_judged_by_the_last_call_that_came_through() {
         let line = json!({"id": "one", "say": "x", "accept": ["timers.set"],
             "args": {"timers.set": {"duration": {"time": "10 minutes"}, "label": null}}});
@@ -395,6 +468,10 @@ mod tests {
         check(
             r#"{"id": "a", "say": "x", "accept": ["clock.now"], "args": {"timers.set": {"length": 1}}}"#,
             "timers.set has no argument `length`",
+        );
+        check(
+            r#"{"id": "a", "say": "x", "all": ["timers.set", "timers.set"], "args": {"timers.set": [{}]}}"#,
+            "`args` has 1 for timers.set, and `all` 2",
         );
         check(r#"{"id": "a", "say": "x", "accept": [], "now": "noon"}"#, "noon");
         check(

@@ -93,12 +93,18 @@ fn calls(turn: &Turn) -> Vec<String> {
     if names.is_empty() {
         return vec!["I cannot do that.".to_owned()];
     }
-    names.into_iter().map(|name| call(name, turn)).collect()
+    let nth = |at: usize| names[..at].iter().filter(|name| **name == names[at]).count();
+    (0..names.len())
+        .map(|at| call(names[at], nth(at), turn))
+        .collect()
 }
 
-fn call(name: &str, turn: &Turn) -> String {
+/// The call of a tool, after so many of it.
+fn call(name: &str, nth: usize, turn: &Turn) -> String {
     let mut arguments = Map::new();
-    for (argument, matcher) in turn.args.get(name).into_iter().flatten() {
+    let each = turn.each.get(name).and_then(|each| each.get(nth));
+    let own = each.or(turn.args.get(name));
+    for (argument, matcher) in own.into_iter().flatten() {
         if let Some(value) = matcher.witness() {
             arguments.insert(argument.clone(), value);
         }

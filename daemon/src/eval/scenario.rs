@@ -51,8 +51,10 @@ pub struct Turn {
     /// The tools of which each must be called, in the order in which they are asked for; a sentence may hold several
     /// requests.
     pub all: Vec<String>,
-    /// What the arguments of a tool should be.
-    pub args: BTreeMap<String, BTreeMap<String, Matcher>>,
+    /// What the arguments of a tool should be, in its last call.
+    pub args: BTreeMap<String, Arguments>,
+    /// The same of every call, in order, of a tool that is asked for several times.
+    pub each: BTreeMap<String, Vec<Arguments>>,
     /// What is answered when Tiro asks; left out there is nobody to ask.
     pub confirm: Option<Answers>,
     /// What the world must hold afterwards, found out by tools that only read.
@@ -60,6 +62,9 @@ pub struct Turn {
     /// What the answer must and must not hold, besides.
     pub reply: Text,
 }
+
+/// What the arguments of one call should be.
+pub type Arguments = BTreeMap<String, Matcher>;
 
 /// What a turn begins with.
 #[derive(Debug, Clone)]
@@ -148,12 +153,20 @@ struct Said {
     #[serde(default)]
     all: Vec<String>,
     #[serde(default)]
-    args: BTreeMap<String, BTreeMap<String, Matcher>>,
+    args: BTreeMap<String, OneOrEach>,
     confirm: Option<Confirm>,
     #[serde(default)]
     after: Vec<Check>,
     #[serde(default)]
     reply: Text,
+}
+
+/// Arguments of a tool, or of each of its calls.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrEach {
+    One(Arguments),
+    Each(Vec<Arguments>),
 }
 
 /// What is answered to the questions of a turn.
@@ -314,14 +327,29 @@ impl<'a> Reader<'a> {
         for name in named {
             self.tool(name)?;
         }
-        for (tool, args) in &said.args {
-            let known = self.tool(tool)?.parameters();
-            for name in args.keys() {
+        let (mut args, mut each) = (BTreeMap::new(), BTreeMap::new());
+        for (tool, given) in said.args {
+            let calls = match given {
+                OneOrEach::One(one) => vec![one],
+                OneOrEach::Each(calls) => {
+                    let wanted = said.all.iter().filter(|name| **name == tool).count();
+                    ensure!(
+                        calls.len() == wanted,
+                        "`args` has {} for {tool}, and `all` {wanted}",
+                        calls.len()
+                    );
+                    each.insert(tool.clone(), calls.clone());
+                    calls
+                }
+            };
+            let known = self.tool(&tool)?.parameters();
+            for name in calls.iter().flat_map(BTreeMap::keys) {
                 ensure!(
                     known["properties"].get(name).is_some(),
                     "{tool} has no argument `{name}`"
                 );
             }
+            args.extend(calls.into_iter().last().map(|last| (tool, last)));
         }
         for check in &said.after {
             let reads = self.tool(&check.tool)?.effect == tools::Effect::Read;
@@ -338,7 +366,8 @@ impl<'a> Reader<'a> {
             words,
             accept,
             all: said.all,
-            args: said.args,
+            args,
+            each,
             confirm: said.confirm.map(Answers::read).transpose()?,
             after: said.after,
             reply: said.reply,

@@ -115,3 +115,82 @@ fn who_says_no_has_not_said_yes_to_the_rest() {
         assert_eq!(end.end, Ending::NeedsConfirmation, "{end:?}");
     }
 }
+
+#[test]
+fn another_timer_is_set_after_the_first() {
+    let mut agent = whole();
+    let both = "set a timer for eight minutes for the pasta and another for eleven for the potatoes";
+    let first = say(&mut agent, both);
+    assert!(text(&first).contains("eight minutes for the pasta") && !text(&first).contains("eleven"));
+    let first = write(
+        &mut agent,
+        "timers.set",
+        json!({"duration": "eight minutes", "label": "pasta"}),
+    );
+    assert_eq!(first.arguments["duration"], "eight minutes");
+    let next = ask(did(&mut agent, first, output("Pasta.")));
+    assert!(text(&next).contains("set a timer for eleven minutes for the potatoes"));
+    let second = write(
+        &mut agent,
+        "timers.set",
+        json!({"duration": "eleven minutes", "label": "potatoes"}),
+    );
+    assert_eq!(
+        second.arguments,
+        json!({"duration": "eleven minutes", "label": "potatoes"})
+    );
+    let end = reply(did(&mut agent, second, output("Potatoes.")));
+    assert_eq!((end.text.as_str(), end.end), ("Pasta. Potatoes.", Ending::Done));
+}
+
+#[test]
+fn what_is_not_done_is_not_passed_over_in_silence() {
+    let clause = "set a timer for eight minutes for the pasta and the potatoes need eleven minutes";
+    for (said, both) in [
+        (clause, true),
+        ("set a timer for eight minutes for the pasta", false),
+    ] {
+        let mut agent = whole();
+        say(&mut agent, said);
+        let call = write(
+            &mut agent,
+            "timers.set",
+            json!({"duration": "eight minutes", "label": "pasta"}),
+        );
+        let mut again = agent.clone();
+        let end = reply(did(&mut agent, call.clone(), output("The timer runs.")));
+        let told = match both {
+            true => words::only_this_one("The timer runs."),
+            false => "The timer runs.".to_owned(),
+        };
+        assert_eq!((&end.text, end.end), (&told, Ending::Done));
+        assert_eq!(agent.last().unwrap().text, told, "it is what can be heard again");
+        // Where nothing was done nothing is left.
+        let end = reply(did(&mut again, call, Outcome::Broken("The disk is full.".into())));
+        assert_eq!(end.text, "The disk is full.");
+    }
+}
+
+#[test]
+fn five_minutes_and_ten_minutes_are_not_fifteen() {
+    let mut agent = whole();
+    agent.reflexes = tools::reflex::Reflexes::of(tools::ALL);
+    for (said_so, lengths) in [
+        (
+            "set a timer for five minutes and ten minutes",
+            &["five minutes", "ten minutes"][..],
+        ),
+        (
+            "set a timer for one hour and ten minutes",
+            &["one hour and ten minutes"],
+        ),
+    ] {
+        let mut step = said(&mut agent, said_so, Asked::default());
+        for length in lengths {
+            let timer = call(step);
+            assert_eq!(timer.arguments, json!({"duration": length}));
+            step = did(&mut agent, timer, output("It runs."));
+        }
+        assert_eq!(reply(step).end, Ending::Done);
+    }
+}
