@@ -341,8 +341,10 @@ impl Ringer {
         if missed.is_empty() {
             return;
         }
-        // It is over by itself.
-        drop(play(&self.parts.ring, SHORT));
+        if !self.hushed {
+            // It is over by itself.
+            drop(play(&self.parts.ring, SHORT));
+        }
         let line = |ring: &Ring| ring.say(late(ring, now), away(ring), now);
         let told = missed.len().min(MAX_MISSED);
         let mut lines: Vec<(Kind, String, String)> = missed[missed.len() - told..]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::{Timestamp, Zoned};
 use tools::{
     Dirs,
     system::{
@@ -25,7 +26,9 @@ pub const STOPS: &[&str] = &[
     "that's enough",
 ];
 /// What is said to something that rings, and to nothing else that sounds.
-const OFF: &[&str] = &["cancel", "turn it off", "off"];
+const OFF: &[&str] = &["cancel"];
+/// What rang for the last time so long before is not heard any more, unless its sound is longer.
+const HEARD: Duration = Duration::from_secs(60);
 /// As many words are looked at, with a phrase in front of them and thanks behind.
 const MOST_WORDS: usize = 8;
 /// Players that take longer to answer are not waited for.
@@ -40,22 +43,36 @@ pub struct Sounding {
 }
 
 impl Sounding {
-    /// What sounds, where these words could mean it; nothing for all others, at no cost.
-    pub async fn if_meant(text: &str, dirs: &Dirs, desk: &Desk) -> Sounding {
-        let words = plain_words(text);
-        let about = |list: &[&str]| list.iter().any(|stop| words.contains(stop));
-        if words.split(' ').count() > MOST_WORDS || !(about(STOPS) || about(OFF)) {
+    /// What sounds, where these words could mean it; nothing for all others, at no cost. `since` is the moment from which on
+    /// something that rang is still heard (`still_heard`).
+    pub async fn if_meant(text: &str, dirs: &Dirs, desk: &Desk, since: Timestamp) -> Sounding {
+        let words = polite(text);
+        // A phrase may stand in front.
+        let ends_with = |list: &[&str]| {
+            list.iter().any(|stop| {
+                let before = words.strip_suffix(stop);
+                before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+            })
+        };
+        let stop = ends_with(STOPS);
+        if words.split(' ').count() > MOST_WORDS || !(stop || ends_with(OFF)) {
             return Sounding::default();
         }
         let dirs = dirs.clone();
         let open = tokio::task::spawn_blocking(move || rings::open(&dirs)).await;
         let open = open.unwrap_or_default();
-        let rings = |kinds: &[Kind]| open.iter().any(|open| kinds.contains(&open.ring.kind));
-        let players = tokio::time::timeout(PATIENCE, Players::here(desk)).await;
+        let rings = |kinds: &[Kind]| {
+            open.iter()
+                .any(|open| kinds.contains(&open.ring.kind) && open.last >= since)
+        };
+        let music = async {
+            let players = tokio::time::timeout(PATIENCE, Players::here(desk)).await;
+            matches!(players, Ok(Ok(players)) if players.playing().next().is_some())
+        };
         Sounding {
             timer: rings(&[Kind::Timer]),
             alarm: rings(&[Kind::Alarm, Kind::Event]),
-            music: matches!(players, Ok(Ok(players)) if players.playing().next().is_some()),
+            music: stop && music.await,
         }
     }
 
@@ -70,20 +87,32 @@ impl Sounding {
             .filter_map(|(rings, what)| rings.then_some(what))
             .collect();
         match rings.is_empty() {
-            false if stop || OFF.contains(&words.as_str()) => Some(rings.join(" and ")),
+            false if stop || !hushed && OFF.contains(&words.as_str()) => Some(rings.join(" and ")),
             true if stop && self.music && !hushed => Some("stop the music".to_owned()),
             _ => None,
         }
     }
 }
 
+/// The moment from which on something that rang is heard now, where a ring sounds for so long.
+pub fn still_heard(now: &Zoned, length: Duration) -> Timestamp {
+    let now = now.timestamp();
+    now.checked_sub(HEARD.max(length)).unwrap_or(now)
+}
+
 /// The words without what people say around them.
 pub fn polite(text: &str) -> String {
     let plain = plain_words(text);
-    let plain = plain.trim_start_matches("no ").trim_start_matches("oh ");
+    let mut plain = plain.as_str();
+    while let Some(rest) = AROUND.iter().find_map(|around| plain.strip_prefix(around)) {
+        plain = rest;
+    }
     let plain = plain.trim_end_matches(" please").trim_end_matches(" thanks");
     plain.to_owned()
 }
+
+/// What is said before what is meant.
+const AROUND: &[&str] = &["no ", "oh ", "ok ", "okay ", "please "];
 
 #[cfg(test)]
 mod tests {
@@ -140,6 +169,7 @@ mod tests {
         let both = Sounding { alarm: true, ..TIMER };
         check(both, "stop", false, Some("stop the timer and stop the alarm"));
         check(ALARM, "Cancel.", false, Some("stop the alarm"));
+        check(ALARM, "Cancel.", true, None);
         check(MUSIC, "cancel", false, None);
         for text in [
             "stop the radio",

@@ -197,12 +197,12 @@ async fn what_is_matched_in_the_scenarios_is_right() {
     // From the words to the answer, the tool's own work with it.
     let mut times: Vec<f32> = rows.iter().map(|row| row.ms.total).collect();
     times.sort_by(f32::total_cmp);
+    assert!(rows.len() >= 5, "the scenarios have some: {}", rows.len());
     let (best, p50) = (times[0], times[times.len() / 2]);
     println!("quickest {best:.1} ms, p50 {p50:.1} ms");
     // Other tests run beside it and take the processor, so that the median says more of them.
     assert!(best < 20.0, "{best} ms");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(rows.len() >= 5, "the scenarios have some: {}", rows.len());
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn untimed(arguments: &Value, entry: &Entry, said: &str, opens: &dyn Fn(&str) ->
             return None;
         }
         match one.kind {
-            _ if lasts(said, &one.place) => Some(Untimed::Lasting),
+            _ if lasts(said, &one.place) => is_state(entry).then_some(Untimed::Lasting),
             // A bare number may be a volume.
             Kind::Time => surely.contains(&text).then_some(Untimed::Later),
             Kind::Often => Some(Untimed::Later),
@@ -79,6 +79,14 @@ fn is_done_at_once(entry: &Entry) -> bool {
         Effect::Write => of_the_moment,
         Effect::Irreversible | Effect::Egress => true,
     }
+}
+
+/// Whether it sets how something is, and not what happens once.
+fn is_state(entry: &Entry) -> bool {
+    let schema = entry.parameters();
+    ["action", "on", "percent"]
+        .iter()
+        .any(|state| !schema["properties"][state].is_null())
 }
 
 /// Whether a time is said of what is to be done: the sentence begins with a verb of ours, before or behind that time, and nobody does
@@ -113,7 +121,7 @@ fn is_now_or_past(said: &str, place: &Range<usize>) -> bool {
     let named = said[place.end..].starts_with("'s") || said[place.end..].starts_with('\u{2019}');
     let led = times::words(&said[..place.start]).last();
     named
-        || led.is_some_and(|word| ["from", "of"].contains(&word.as_str()))
+        || led.is_some_and(|word| ["about", "concerning", "from", "of", "regarding"].contains(&word.as_str()))
         || times::words(&said[place.clone()]).any(|word| PRESENT.contains(&word.as_str()))
 }
 
@@ -275,6 +283,21 @@ mod tests {
             ),
             ("media.play", json!({"query": "news"}), "play today's news"),
             ("media.next", json!({}), "skip two minutes"),
+            (
+                "system.open_app",
+                json!({"name": "calendar"}),
+                "open the calendar for tomorrow",
+            ),
+            (
+                "shortcuts.run",
+                json!({"name": "backup"}),
+                "run my backup for friday",
+            ),
+            (
+                "messages.send",
+                json!({"to": "Anna", "text": "I can make it"}),
+                "text Anna about tomorrow that I can make it",
+            ),
             (
                 "shortcuts.run",
                 json!({"name": "good morning"}),

@@ -179,6 +179,15 @@ fn written(text: &str) -> Vec<Lead> {
 }
 
 fn of_word(word: &str) -> Vec<Lead> {
+    if word.contains('@') && !word.contains("://") {
+        // "eve'anna@example.org" is not Anna's: some signs may stand in the name of a mailbox.
+        let parts = word.split(|c| SIGNS.contains(&c) && !OF_MAILBOXES.contains(&c));
+        let ends = |c: char| SIGNS.contains(&c) || ".:?".contains(c);
+        return parts
+            .map(|part| part.trim_end_matches(ends))
+            .filter_map(of_part)
+            .collect();
+    }
     let word = bare(word);
     if let Some(at) = word.find("://") {
         let before = |c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c));
@@ -192,7 +201,10 @@ fn of_word(word: &str) -> Vec<Lead> {
     word.split(SIGNS).map(bare).filter_map(of_part).collect()
 }
 
-/// Signs that stand around an address, and in none that is not quoted.
+/// Of those, the ones that the name of a mailbox may have without quotes (RFC 5322, atext).
+const OF_MAILBOXES: &[char] = &['\'', '!', '{', '}', '`'];
+
+/// Signs that stand around an address.
 const SIGNS: &[char] = &[
     '<', '>', '(', ')', '[', ']', '{', '}', '"', '\'', '`', ',', ';', '!', '“', '”', '‘', '’',
 ];

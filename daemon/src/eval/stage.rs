@@ -147,12 +147,17 @@ pub fn belongings(root: &Path, dirs: &Dirs) -> anyhow::Result<Belongings> {
             "{} holds too much.",
             root.display()
         );
-        for entry in std::fs::read_dir(&folder)? {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Some come and go beside every turn.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
             let path = entry?.path();
             let name = name_of(&path);
             let meta = match std::fs::symlink_metadata(&path) {
                 Ok(meta) => meta,
-                // Some come and go beside every turn.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };

@@ -14,7 +14,7 @@ use crate::{
     agent::rules::Asked,
     report::{Report, Savings},
     shelf,
-    stop::Sounding,
+    stop::{Sounding, still_heard},
 };
 
 /// Tokens of the static prefix.
@@ -64,7 +64,9 @@ impl Room {
 
     /// The request that these words are short for, when something sounds; else they themselves.
     pub async fn in_full(&mut self, text: String) -> String {
-        let sounding = Sounding::if_meant(&text, &self.parts.dirs, &self.parts.desk).await;
+        let parts = &self.parts;
+        let since = still_heard(&parts.clock.now(), parts.ring.length);
+        let sounding = Sounding::if_meant(&text, &parts.dirs, &parts.desk, since).await;
         // Who stops at a question means the question, unless something rings.
         let request = sounding.request(&text, self.agent().is_asking());
         request.unwrap_or(text)

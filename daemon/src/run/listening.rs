@@ -31,7 +31,7 @@ use crate::{
     reply::{Confirmation, Happening, State, answer, plain_words},
     room::{Limits, transcribe},
     speak::earcon::Earcon,
-    stop::Sounding,
+    stop::{Sounding, still_heard},
 };
 
 /// What push to talk can do.
@@ -310,6 +310,7 @@ impl Daemon {
         let (events, device) = (self.events.clone(), settings.device.clone());
         let (stt, limits) = (Arc::clone(&self.engines.stt), self.parts.limits.clone());
         let (dirs, desk) = (self.parts.dirs.clone(), self.parts.desk.clone());
+        let (clock, length) = (self.parts.clock.clone(), self.parts.ring.length);
         let bound = settings.patience + settings.longest + limits.transcribe + SPARE;
         let waiting = tokio::spawn(async move {
             let heard = match opening.await {
@@ -351,7 +352,10 @@ impl Daemon {
                 heard => heard,
             };
             let sounding = match heard.text() {
-                Some(text) => Sounding::if_meant(text, &dirs, &desk).await,
+                Some(text) => {
+                    let since = still_heard(&clock.now(), length);
+                    Sounding::if_meant(text, &dirs, &desk, since).await
+                }
                 None => Sounding::default(),
             };
             let listened = Event::Listened {

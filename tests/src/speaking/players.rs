@@ -316,7 +316,12 @@ async fn a_real_player_is_turned_down_and_restored_and_is_what_stop_means() {
         return;
     };
     let (dirs, desk) = (Dirs::under(home.path()), desk(&bus));
-    let meant = async |text: &str| Sounding::if_meant(text, &dirs, &desk).await.request(text, false);
+    let since = jiff::Timestamp::now();
+    let meant = async |text: &str| {
+        Sounding::if_meant(text, &dirs, &desk, since)
+            .await
+            .request(text, false)
+    };
     assert_eq!(meant("Stop.").await, None, "nothing plays");
     let scripts = [
         "/etc/mpv/scripts/mpris.so",

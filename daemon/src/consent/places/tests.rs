@@ -119,6 +119,17 @@ fn whoever_is_in_the_contacts_is_no_stranger() {
         send("anna@example.org.evil.example"),
         ["anna@example.org.evil.example", "eve@evil.example"]
     );
+    // Signs that the name of a mailbox may have make it another one.
+    for other in [
+        "eve'anna@example.org",
+        "eve!anna@example.org",
+        "'anna@example.org",
+        "{anna@example.org",
+    ] {
+        assert_eq!(send(other), [other, "eve@evil.example"]);
+        let shown = format!("Eve <{other}>");
+        assert_eq!(send(&shown), [other, "eve@evil.example"], "{shown}");
+    }
     assert_eq!(
         send("eve at evil dot example"),
         ["eve@evil.example"],
