@@ -1,5 +1,5 @@
-//! "Stop": who says only that means what sounds. What rings is meant before what plays. The words become the whole request that they
-//! are short for, and from there on it goes the way of every other request.
+//! "Stop": who says only that means what sounds. What rings is meant before what plays. The words become the whole request
+//! that they are short for, and from there on it goes the way of every other request.
 
 use std::time::Duration;
 

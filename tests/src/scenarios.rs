@@ -156,7 +156,7 @@ async fn the_scenarios_can_be_met() {
     );
 }
 
-/// A fixed part with the real model. The floors are what was seen, less what four or five scenarios weigh; they guard against
+/// A fixed part with the real model. The floors are what was seen, less what five or six scenarios weigh; they guard against
 /// falling back and are not what is aimed at.
 #[test]
 fn real_scenarios_are_met_as_often_as_before() {

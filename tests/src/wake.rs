@@ -389,8 +389,8 @@ async fn real_wake_word_is_heard_over_what_rings() {
     calls_over("an alarm", &ringing, None, 5.0, 15).await;
 }
 
-/// Nobody was recorded who says the phrase that Tiro has by itself, so synthetic voices do: accents, throats and speeds of espeak-ng,
-/// as (voice, words a minute). They say "alexa", too, of which there is no recording either.
+/// Nobody was recorded who says the phrase that Tiro has by itself, so synthetic voices do: accents, throats and speeds of
+/// espeak-ng, as (voice, words a minute). They say "alexa", too, of which there is no recording either.
 const VOICES: [(&str, &str); 12] = [
     ("en-us", "150"),
     ("en-us+f2", "160"),

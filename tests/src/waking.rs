@@ -370,11 +370,7 @@ fn who_says_stop_after_an_answer_stops_what_rings() {
                 going_on(parts);
             })
             .await;
-            waits(&talk, &pulse, 0).await;
-            pulse.speak(&first);
-            talk.running
-                .until("listening on", |s| s.state == "listening" && s.turns == 1)
-                .await;
+            answered(&talk, &pulse, &first).await;
             ring(&talk).await;
             pulse.speak(&second);
             let reply = answer(&talk, 2).await;

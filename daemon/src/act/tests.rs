@@ -223,13 +223,7 @@ async fn mail_to_somebody_whom_only_a_mail_named_is_asked_about_by_name() {
         let journal = tools::Journal::at(&dirs.state, tools::Retention::default());
         let index = Arc::new(tools::discover::Index::of(tools::ALL));
         let mut ctx = Ctx::new(jiff::Zoned::now(), dirs.clone(), index, journal.step(name));
-        ctx.mail.accounts = vec![tools::MailAccount {
-            name: "home".into(),
-            address: "me@example.org".into(),
-            sender: String::new(),
-            maildir: dirs.mail.clone(),
-            sends: true,
-        }];
+        ctx.mail.accounts = vec![account(&dirs, "me@example.org")];
         let around = Circumstances {
             ctx,
             tainted: true,
@@ -251,6 +245,16 @@ async fn mail_to_somebody_whom_only_a_mail_named_is_asked_about_by_name() {
         assert!(front.0.iter().any(|why| why == named), "{name}: {:?}", front.0);
     }
     assert!(!dirs.mail.join(".Drafts").exists() && !dirs.state.join("outbox").exists());
+}
+
+fn account(dirs: &Dirs, address: &str) -> tools::MailAccount {
+    tools::MailAccount {
+        name: "home".into(),
+        address: address.into(),
+        sender: String::new(),
+        maildir: dirs.mail.clone(),
+        sends: true,
+    }
 }
 
 /// Whom a call reaches is read from the contacts as they are, and an answer goes where only the mail says.
@@ -293,13 +297,7 @@ async fn only_those_whom_the_person_does_not_know_are_named() {
         let index = Arc::new(tools::discover::Index::of(tools::ALL));
         let now = "2026-11-20T12:00[Europe/Berlin]".parse().unwrap();
         let mut ctx = Ctx::new(now, dirs.clone(), index, journal.step(tool));
-        ctx.mail.accounts = vec![tools::MailAccount {
-            name: "home".into(),
-            address: "me@example.net".into(),
-            sender: String::new(),
-            maildir: dirs.mail.clone(),
-            sends: true,
-        }];
+        ctx.mail.accounts = vec![account(&dirs, "me@example.net")];
         let around = Circumstances {
             ctx,
             tainted: true,

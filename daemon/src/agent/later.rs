@@ -1,8 +1,8 @@
 //! Times that a tool cannot have. Who says "lock the screen in ten minutes" does not want it locked now, and a tool that knows no
 //! time would do just that: they are asked. Who says "mute it for an hour" does want it now, and hears that nobody ends it.
 //!
-//! Only what takes effect in the moment is looked at: the machine, what plays, what leaves the machine, what nothing takes back. A list or
-//! a note keeps whatever was said.
+//! Only what takes effect in the moment is looked at: the machine, what plays, what leaves the machine, what nothing takes
+//! back. A list or a note keeps whatever was said.
 
 use std::ops::Range;
 
@@ -51,7 +51,6 @@ fn untimed(arguments: &Value, entry: &Entry, said: &str, opens: &dyn Fn(&str) ->
     if !entry.times.is_empty() || !is_done_at_once(entry) {
         return None;
     }
-    let surely: Vec<&str> = when::mentions(said);
     said_times(said).into_iter().find_map(|one| {
         let text = &said[one.place.clone()];
         let meant = is_of_the_deed(said, &one.place, opens)
@@ -64,7 +63,7 @@ fn untimed(arguments: &Value, entry: &Entry, said: &str, opens: &dyn Fn(&str) ->
         match one.kind {
             _ if lasts(said, &one.place) => is_state(entry).then_some(Untimed::Lasting),
             // A bare number may be a volume.
-            Kind::Time => surely.contains(&text).then_some(Untimed::Later),
+            Kind::Time => when::mentions(said).contains(&text).then_some(Untimed::Later),
             Kind::Often => Some(Untimed::Later),
             Kind::Length => None,
         }
@@ -89,8 +88,8 @@ fn is_state(entry: &Entry) -> bool {
         .any(|state| !schema["properties"][state].is_null())
 }
 
-/// Whether a time is said of what is to be done: the sentence begins with a verb of ours, before or behind that time, and nobody does
-/// anything else in between: "pause it, I'll go on tomorrow".
+/// Whether a time is said of what is to be done: the sentence begins with a verb of ours, before or behind that time, and
+/// nobody does anything else in between: "pause it, I'll go on tomorrow".
 fn is_of_the_deed(said: &str, place: &Range<usize>, opens: &dyn Fn(&str) -> bool) -> bool {
     const SOMEBODY: [&str; 9] = ["i", "we", "he", "she", "they", "it's", "that's", "who", "which"];
     const JOINTS: [&str; 9] = [

@@ -182,7 +182,6 @@ fn of_word(word: &str) -> Vec<Lead> {
     if word.contains('@') && !word.contains("://") {
         // "eve'anna@example.org" is not Anna's: some signs may stand in the name of a mailbox.
         let parts = word.split(|c| SIGNS.contains(&c) && !OF_MAILBOXES.contains(&c));
-        let ends = |c: char| SIGNS.contains(&c) || ".:?".contains(c);
         return parts
             .map(|part| part.trim_end_matches(ends))
             .filter_map(of_part)
@@ -211,9 +210,11 @@ const SIGNS: &[char] = &[
 
 /// A word without the signs around it, and without what ends a sentence.
 fn bare(word: &str) -> &str {
-    let around = |c: char| SIGNS.contains(&c);
-    let ends = |c: char| around(c) || ".:?".contains(c);
-    word.trim_start_matches(around).trim_end_matches(ends)
+    word.trim_start_matches(SIGNS).trim_end_matches(ends)
+}
+
+fn ends(sign: char) -> bool {
+    SIGNS.contains(&sign) || ".:?".contains(sign)
 }
 
 fn of_part(part: &str) -> Option<Lead> {

@@ -127,7 +127,8 @@ pub type Belongings = BTreeSet<(String, Vec<u8>)>;
 const DEEPEST: usize = 32;
 const MOST: usize = 100_000;
 
-/// Every file of the person below `root`, hidden ones too, and the folders that they see: one that is empty may have been asked for.
+/// Every file of the person below `root`, hidden ones too, and the folders that they see: one that is empty may have been
+/// asked for.
 ///
 /// # Errors
 /// When a file cannot be read, and where there is too much to see all of it.

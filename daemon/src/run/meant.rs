@@ -44,8 +44,8 @@ pub(super) const OWN: Duration = Duration::from_secs(3);
 const MOST: usize = 4000;
 
 impl Daemon {
-    /// What of it is meant for Tiro, while this sounds. Nothing is when only the phrase was said, and then they are listened to on; or
-    /// when they do not want anything after all.
+    /// What of it is meant for Tiro, while this sounds. Nothing is when only the phrase was said, and then they are listened to
+    /// on; or when they do not want anything after all.
     pub(super) fn meant(&mut self, open: &Open, mut speech: Speech, sounding: Sounding) -> Option<Speech> {
         let by_itself = matches!(open.way, Way::After(_) | Way::FollowUp(..));
         let phrases = self.parts.wake.as_ref().map(|wake| Arc::clone(&wake.phrases));

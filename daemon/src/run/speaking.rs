@@ -370,7 +370,8 @@ impl Daemon {
         Some(what)
     }
 
-    /// Stops a question that is over, and turns players down as long as somebody speaks. What rings is silent while the person does.
+    /// Stops a question that is over, and turns players down as long as somebody speaks. What rings is silent while the
+    /// person does.
     pub(super) fn keep_quiet(&mut self) {
         let open = lock(&self.questions).open().map(|(id, _)| id);
         self.stop_saying(|aloud| matches!(aloud.what, What::Question(id) if Some(id) != open));

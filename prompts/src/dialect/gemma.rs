@@ -5,7 +5,9 @@
 use serde_json::Value;
 
 use super::{
-    Dialect, Frame, ParseError, Parsed, found_as_words, function, listed,
+    Dialect, Frame, ParseError, Parsed, found_as_words, function,
+    hermes::Hermes,
+    listed,
     llama3::{Llama3, bare_call},
     read,
 };
@@ -41,12 +43,8 @@ impl Dialect for Gemma {
     /// The guide leaves the form of results open, and the models know no role but the person's for them. Google's runtime for 3n
     /// (LiteRT-LM, prompt_template_utils.cc) puts them into a code fence, which any text can close; these tags, those of vLLM's
     /// template for Gemma 3 (examples/tool_chat_template_gemma3_pythonic.jinja), none can.
-    fn result(&self, _name: &str, content: Vec<Piece>) -> Vec<Piece> {
-        let mut text = Text::default();
-        text.control("<tool_response>\n")
-            .pieces(content)
-            .control("</tool_response>");
-        text.into_pieces()
+    fn result(&self, name: &str, content: Vec<Piece>) -> Vec<Piece> {
+        Hermes.result(name, content)
     }
 
     fn result_role(&self) -> &'static str {
