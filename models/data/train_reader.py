@@ -4,7 +4,7 @@
         jax==0.10.2 optax==0.2.8 tokenizers==0.23.3 safetensors==0.8.0 numpy==2.4.6 jellyfish==1.3.0
     .venv/bin/python models/data/train_reader.py MODEL.safetensors VOCAB.txt
 
-It learns from the same requests as the index (`examples/train_discovery`): `train/utterances.jsonl` of the evaluation data
+It learns from the same requests as the index (`tools/src/bin/train_discovery`): `train/utterances.jsonl` of the evaluation data
 (`TIRO_DATA`, else beside the workspace) and `tools/data/requests.tsv`, fewer those that occur among the test commands and in the
 held-out files. It took 110 minutes on two cores, builds beside it. Seeds are fixed, but floats are added in another order on another machine, so the
 outcome is not the same to the bit; what it has to reach stands in `tests/src/second_opinion.rs`. With `--say` it prints what the

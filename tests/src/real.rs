@@ -1,6 +1,6 @@
 //! The whole on real parts: the built `tiro`, the 1.5B model, whisper base, the demo world, recordings of people.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, process::Command, time::Duration};
 
 use daemon::agent::Ending;
 
@@ -135,6 +135,26 @@ fn real_daemon_caches_the_conversation_restores_its_prefix_and_survives_a_killed
     );
     let restored = tiro.ask(&[QUESTION]);
     assert!(restored.reply.contains("Dentist"), "{restored:?}");
+}
+
+/// Two copies of ggml in one program corrupt its memory, and all three are built in one go.
+#[test]
+fn real_each_native_library_is_in_one_program() {
+    let Some(tiro) = Tiro::find() else { return };
+    let holds = |name: &str, symbol: &str| {
+        let file = tiro.program().with_file_name(name);
+        let found = Command::new("grep").args(["-qaF", symbol]).arg(file).status();
+        found.unwrap().success()
+    };
+    for (symbol, owners) in [
+        ("ggml_graph_compute", &["tiro-llm", "tiro-stt"][..]),
+        ("llama_decode", &["tiro-llm"]),
+        ("whisper_full_with_state", &["tiro-stt"]),
+    ] {
+        for name in ["tiro", "tiro-llm", "tiro-stt"] {
+            assert_eq!(holds(name, symbol), owners.contains(&name), "{symbol} in {name}");
+        }
+    }
 }
 
 #[test]

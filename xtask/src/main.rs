@@ -6,6 +6,7 @@
     reason = "saying what it does is this program's whole output"
 )]
 
+mod lint;
 mod setup;
 mod test;
 mod demo;

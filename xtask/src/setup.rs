@@ -45,9 +45,7 @@ pub fn ensure(uses: &[Use]) -> Result<()> {
     for line in &plan {
         eprintln!("  {}", line.join(" "));
     }
-    for line in &plan {
-        install(line)?;
-    }
+    install_all(&plan)?;
     let still = self::missing(uses);
     if !still.is_empty() {
         let names: Vec<_> = still.iter().map(|need| need.name).collect();
@@ -141,11 +139,12 @@ fn privilege() -> Privilege {
     }
 }
 
-/// The commands that install what is missing: at most one for the package manager, then cargo's and rustup's.
+/// The commands that install what is missing: at most one for the package manager, cargo's and rustup's, and two for what Python has.
 fn plan(missing: &[&Need], manager: Option<Manager>, privilege: Privilege) -> Result<Vec<Vec<String>>> {
     let mut wanted: Vec<&str> = Vec::new();
     let mut by_hand: Vec<&str> = Vec::new();
     let mut own: Vec<Vec<String>> = Vec::new();
+    let mut python: Vec<&str> = Vec::new();
     for need in missing {
         match &need.how {
             How::Packages {
@@ -172,12 +171,7 @@ fn plan(missing: &[&Need], manager: Option<Manager>, privilege: Privilege) -> Re
                 wanted.extend(new);
             }
             How::Cargo(args) => own.push(words(&[&["cargo"], *args].concat())),
-            How::Python(package) => {
-                let folder = place::python()?.display().to_string();
-                own.push(words(&["python3", "-m", "venv", &folder]));
-                let python = format!("{folder}/bin/python");
-                own.push(words(&[&python, "-m", "pip", "install", "--quiet", package]));
-            }
+            How::Python(package) => python.push(package),
             How::Rustup(part) => own.push(words(&["rustup", "component", "add", part])),
         }
     }
@@ -209,11 +203,34 @@ fn plan(missing: &[&Need], manager: Option<Manager>, privilege: Privilege) -> Re
         plan.push(line);
     }
     plan.extend(own);
+    if !python.is_empty() {
+        let folder = place::python()?.display().to_string();
+        plan.push(words(&["python3", "-m", "venv", &folder]));
+        let program = format!("{folder}/bin/python");
+        let mut line = words(&[&program, "-m", "pip", "install", "--quiet"]);
+        line.extend(words(&python));
+        plan.push(line);
+    }
     Ok(plan)
 }
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Runs the plan. What cargo compiles needs nothing that the others fetch, and the processor while they wait for the network and the
+/// disk, so it is compiled beside them. Whatever fails, both are waited for.
+fn install_all(plan: &[Vec<String>]) -> Result<()> {
+    let (compiled, fetched): (Vec<_>, Vec<_>) = plan
+        .iter()
+        .partition(|line| line.first().is_some_and(|word| word == "cargo"));
+    let all = |lines: &[&Vec<String>]| lines.iter().try_for_each(|line| install(line));
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| all(&compiled));
+        let here = all(&fetched);
+        let beside = beside.join().unwrap_or_else(|_| bail!("compiling panicked"));
+        here.and(beside)
+    })
 }
 
 /// Runs one line of the plan. A fresh machine has no package lists, or old ones: they are fetched once and it is tried again.

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::{
-    place,
+    lint, place,
     run::{Steps, cargo, program, run},
     setup::{self, Use},
 };
@@ -19,7 +19,7 @@ const WEIGHTS: [&str; 6] = [
 ];
 
 /// The program that trains the discovery index. Optimised, because the fit takes minutes otherwise.
-const TRAINING: [&str; 4] = ["--package", "tools", "--example", "train_discovery"];
+const TRAINING: [&str; 2] = ["--bin", "train_discovery"];
 
 /// Runs the checks and the tests.
 pub fn test(options: &[&str]) -> Result<()> {
@@ -40,7 +40,7 @@ pub fn test(options: &[&str]) -> Result<()> {
     let mut steps = Steps::default();
     steps.step("setup", || setup::ensure(uses))?;
     steps.step("formatting", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    steps.step("lints", lints)?;
+    steps.step("lints, and the build for the tests", lints)?;
     if !fast {
         steps.step("build tiro and its engines", || build_release(&TRAINING))?;
         // The fit has one thread, and so has much of what is compiled meanwhile. Whatever fails, it is waited for.
@@ -51,13 +51,8 @@ pub fn test(options: &[&str]) -> Result<()> {
                 steps.step("weights", weights)?;
             }
             steps.step("documentation tests", || {
-                run(&mut cargo(&[
-                    "test",
-                    "--workspace",
-                    "--doc",
-                    "--locked",
-                    "--quiet",
-                ]))
+                let mut test = lint::cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"]);
+                run(&mut test)
             })?;
             steps.step("what discovery was taught", || {
                 trained.join().unwrap_or_else(|_| bail!("it panicked"))
@@ -81,57 +76,45 @@ pub fn test(options: &[&str]) -> Result<()> {
     result
 }
 
-/// Builds `tiro` and both engines for use on this machine. Two builds, because one would unify features and link
-/// both native libraries into `tiro` (DESIGN section 1). What else is wanted is built with `tiro`, so that both stand on
-/// the same features and nothing is compiled twice.
+/// What is built for use, always chosen together: features are unified over what is chosen, and what differs in one is compiled again
+/// with all that stands on it. The engines' features reach `tiro`, too, and change nothing there, because the library of `models`
+/// names no native crate (DESIGN section 1; `tests/src/real.rs` looks into what was built).
+const CHOSEN: [&str; 8] = [
+    "--package",
+    "daemon",
+    "--package",
+    "models",
+    "--package",
+    "tools",
+    "--features",
+    "models/llm,models/stt",
+];
+/// The programs that link a native library.
+const ENGINES: [&str; 4] = ["--bin", "tiro-llm", "--bin", "tiro-stt"];
+
+/// Builds `tiro`, both engines and these further targets for use on this machine.
 pub fn build_release(also: &[&str]) -> Result<()> {
-    let build = [
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "daemon",
-        "--bin",
-        "tiro",
-    ];
-    run(cargo(&build).args(also))?;
-    run(&mut cargo(&[
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "models",
-        "--features",
-        "llm,stt",
-        "--bins",
-    ]))
+    let mut build = cargo(&["build", "--release", "--locked", "--bin", "tiro"]);
+    run(build.args(CHOSEN).args(ENGINES).args(also))
 }
 
+/// Everything that is tested or measured in the dev profile, linted as it is built, so that nothing is read twice.
 fn lints() -> Result<()> {
-    run(&mut cargo(&[
-        "clippy",
+    run(&mut lint::cargo(&[
+        "build",
         "--workspace",
         "--all-targets",
         "--locked",
-        "--",
-        "--deny",
-        "warnings",
     ]))
 }
 
 /// In the release profile, because there the C++ has just been compiled; in the dev profile it would be again.
 fn engine_lints() -> Result<()> {
-    let build = [
-        "clippy",
-        "--release",
-        "--locked",
-        "--package",
-        "models",
-        "--features",
-        "llm,stt",
-        "--bins",
-    ];
-    run(cargo(&build).args(["--", "--deny", "warnings"]))
+    let mut clippy = cargo(&["clippy", "--release", "--locked"]);
+    run(clippy
+        .args(CHOSEN)
+        .args(ENGINES)
+        .args(["--", "--deny", "warnings"]))
 }
 
 /// Trains the discovery index again from its sources; what is shipped must come out to the bit.
@@ -140,7 +123,7 @@ fn training() -> Result<()> {
         eprintln!("SKIPPED: the evaluation data is not beside the workspace; set TIRO_DATA");
         return Ok(());
     }
-    run(program(place::release()?.join("examples/train_discovery")).arg("--check"))
+    run(program(place::release()?.join("train_discovery")).arg("--check"))
 }
 
 fn weights() -> Result<()> {
@@ -150,7 +133,7 @@ fn weights() -> Result<()> {
 }
 
 fn tests(fast: bool) -> Result<()> {
-    let mut nextest = cargo(&["nextest", "run", "--workspace", "--locked"]);
+    let mut nextest = lint::cargo(&["nextest", "run", "--workspace", "--locked"]);
     nextest.env("TIRO_TEST_PYTHON", place::python()?);
     if !fast {
         // Engines and weights are there, so a test that needs them may not skip itself.

@@ -4,7 +4,7 @@
 //! cargo run --release -p tools --example discovery_quality
 //! ```
 //! It reads `slurp/commands.jsonl` and `livemcpbench/tools.json` of the evaluation data (`TIRO_DATA`, else beside the
-//! workspace), and the requests of `tools/data/held-out.tsv`. The model learned from none of them (`examples/train_discovery`).
+//! workspace), and the requests of `tools/data/held-out.tsv`. The model learned from none of them (`src/bin/train_discovery`).
 
 mod noise;
 mod peers;

@@ -2,7 +2,7 @@
 //!
 //! A class is an intent: the set of tools that people who label requests accept for it, by the names of the contract, and
 //! one class for what no tool serves. The catalogue may lack tools of an intent; such an intent only takes its share of
-//! the probability, and the tool profits as soon as it is there. `examples/train_discovery` writes the file, and
+//! the probability, and the tool profits as soon as it is there. `src/bin/train_discovery` writes the file, and
 //! `tools/data/README.md` says what it was made from.
 
 use std::sync::LazyLock;

