@@ -7,6 +7,7 @@ mod ahead;
 mod alone;
 mod calls;
 pub mod amend;
+mod checked;
 pub mod conversation;
 mod figures;
 mod follow;
@@ -135,6 +136,10 @@ struct Turn {
     told: Option<Told>,
     /// The last thing that was really done.
     did: Option<String>,
+    /// What came of all of it: what the model's own words are held against.
+    proof: checked::Proof,
+    /// The day and the place, as the prompt has them.
+    context: String,
     /// Whether what is called now takes the place of what was done.
     instead: bool,
     /// Whether what is called now was to be so for a while only.
@@ -261,7 +266,7 @@ impl Agent {
     pub fn interrupt(&mut self) {
         self.rest = several::Rest::default();
         match self.turn.did.take() {
-            Some(said) => self.talk.close(said, false),
+            Some(said) => self.talk.close(self.turn.proof.remembered(&said), false),
             None => self.talk.drop_open(),
         }
     }
@@ -490,6 +495,7 @@ impl Agent {
                     .map(str::to_owned)
                     .collect(),
             },
+            context: context.clone(),
             ..Turn::default()
         };
         let user = Message::User {
@@ -514,28 +520,6 @@ impl Agent {
             // token limit. Asked again, a model at temperature 0 writes the same again.
             Err(_) => self.give_up(),
         }
-    }
-
-    /// The model has words instead of a call. After a failed call they could claim what did not happen,
-    /// so then the failure itself is the answer.
-    fn answered(&mut self, words: &str) -> Step {
-        let words = words.trim();
-        if let Some(told) = self.turn.told.take() {
-            return self.could_not(told);
-        }
-        if words.is_empty() || self.turn.stumbled {
-            return self.give_up();
-        }
-        // Nothing was done, and the model's own words may well claim that something was: "I snoozed it", "You have no
-        // events". Seen with every second request that goes on from another.
-        if self.asks_back() && self.turn.did.is_none() {
-            return self.reply(words::not_sure(), Ending::CouldNot);
-        }
-        // Talk about tools is no answer to a person: the model means a call that it could not or would not make.
-        if self.toolbox.names().any(|name| words.contains(name)) {
-            return self.reply(words::no_tool(), Ending::CouldNot);
-        }
-        self.reply(words.to_owned(), Ending::Done)
     }
 
     fn called(&mut self, mut call: Call) -> Step {
@@ -660,6 +644,7 @@ impl Agent {
             Answer::Model => cap(&output.data.to_string(), MAX_RESULT),
         };
         self.note(call.clone(), content, untrusted, cards);
+        let data = output.data;
         self.turn.told = None;
         self.turn.frees();
         self.turn.stumbled = false;
@@ -675,6 +660,7 @@ impl Agent {
             false => say,
         };
         self.turn.did = Some(say.clone());
+        self.prove(call, &say, &data, untrusted);
         // What needed no model need not wait for its words.
         match self.settings.answer.unless(self.turn.reflex) {
             // The model reads what the tool found in the delimited result. Repeated as Tiro's own words it would
@@ -730,15 +716,6 @@ impl Agent {
             false => told.text.clone(),
         };
         self.end(told.text, remembered, Ending::CouldNot)
-    }
-
-    /// Ends a turn in which the model gets no further: with what was done, else with what kept it from being done.
-    fn give_up(&mut self) -> Step {
-        match (self.turn.did.take(), self.turn.told.take()) {
-            (_, Some(told)) => self.could_not(told),
-            (Some(did), None) => self.tells(did.clone(), did),
-            (None, None) => self.reply(words::no_answer(), Ending::CouldNot),
-        }
     }
 
     /// Ends a turn with what a tool answered. It may end like a question, but it is none of Tiro's.

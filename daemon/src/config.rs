@@ -351,10 +351,12 @@ section! {
 section! {
     /// How a request becomes an answer.
     Agent {
-        /// Who words the answer: the tool, from what it found ("tool"), or the model, which takes longer ("model").
+        /// Who words the answer: the tool, from what it found ("tool"), or the model, which takes longer ("model"); of the
+        /// model's words only those are told that say no more than what was found or done, else the tool's.
         answer: Answer = Answer::Tool,
         /// What happens when no tool surely fits: Tiro asks whether the likeliest is meant ("ask"), or the model decides what
-        /// to do and may answer by itself ("model"), which small models do badly.
+        /// to do and may answer by itself ("model"), which small models do badly; without a call it may talk, but not claim that
+        /// something was done or how your things are.
         unsure: Unsure = Unsure::Ask,
         /// Whether requests that are a tool's own pattern to the word ("set a timer for ten minutes", "pause") are carried out
         /// at once, without asking the model.

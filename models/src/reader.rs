@@ -2,7 +2,7 @@
 //!
 //! The index counts words and pieces of words; what it never saw says nothing to it. The encoder was trained on a thousand million
 //! pairs of sentences before it saw a request for a tool. It is a file of 91 MB that need not be there, and it runs in the process
-//! that asks: it is pure Rust, keeps nothing in memory, and is done before an engine would have been asked.
+//! that asks: it is pure Rust, keeps next to nothing in memory, and is done before an engine would have been asked.
 
 mod encoder;
 mod tuned;
@@ -50,6 +50,8 @@ pub struct Reader {
     path: PathBuf,
     /// What was read last, newest last.
     last: Mutex<VecDeque<(Vec<String>, Vec<f32>)>>,
+    /// Room for a matrix, kept from one request to the next; who reads takes it along.
+    room: Mutex<Vec<f32>>,
 }
 
 impl Reader {
@@ -58,6 +60,7 @@ impl Reader {
         Reader {
             path,
             last: Mutex::default(),
+            room: Mutex::default(),
         }
     }
 
@@ -76,7 +79,11 @@ impl Reader {
         if let Some(read) = known(&self.last.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Some(read);
         }
-        let read = match read(&self.path, words) {
+        let kept = || self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = std::mem::take(&mut *kept());
+        let read = read_in(&mut room, &self.path, words);
+        *kept() = room;
+        let read = match read {
             Ok(read) => read,
             Err(ReaderError::Bad {
                 reason: BadFile::Io(cause),
@@ -101,11 +108,17 @@ impl Reader {
 /// # Errors
 /// Why it cannot be done.
 pub fn read(path: &Path, words: &[String]) -> Result<Vec<f32>, ReaderError> {
+    read_in(&mut Vec::new(), path, words)
+}
+
+/// The same with room for a matrix.
+fn read_in(room: &mut Vec<f32>, path: &Path, words: &[String]) -> Result<Vec<f32>, ReaderError> {
     let tuned = Tuned::shipped().ok_or(ReaderError::Damaged)?;
     let weights = Weights::open(path)?;
-    let encoder = Encoder {
+    let mut encoder = Encoder {
         weights: &weights,
         tuned,
+        room,
     };
     let vector = encoder.encode(&wordpiece::pieces(words, encoder::MOST))?;
     let mut sums = vector.dot(&tuned.weight) + &tuned.bias;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::{ALL, Effect, LoadPolicy, ToolError};
+use crate::{ALL, Effect, LoadPolicy, ToolError, system::known::Kind};
 
 /// Names that DESIGN section 2 puts into the prompt from the start.
 const CORE: &[&str] = &[
@@ -74,6 +74,30 @@ fn words_are_short_plain_and_enough() {
             );
         }
         assert!(!tool.timeout.is_zero(), "{name}");
+    }
+}
+
+/// What is no text cannot be a name, and a name of what is chosen from a schema would be a second way to write it.
+#[test]
+fn names_are_free_texts_or_lists_of_them() {
+    for tool in ALL {
+        let schema = tool.parameters();
+        for (argument, kind) in tool.named {
+            let property = &schema["properties"][*argument];
+            let one = if property["type"] == "array" {
+                &property["items"]
+            } else {
+                property
+            };
+            let is_free = one["type"] == "string" && one["enum"].is_null() && one["const"].is_null();
+            assert!(is_free, "{}: {argument} as {kind:?}: {property}", tool.name);
+        }
+    }
+    let players = ALL
+        .iter()
+        .filter(|tool| tool.parameters()["properties"]["player"].is_object());
+    for tool in players {
+        assert!(tool.named.contains(&("player", Kind::Player)), "{}", tool.name);
     }
 }
 

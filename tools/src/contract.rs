@@ -41,7 +41,8 @@ pub trait Tool: 'static {
     /// address that is written otherwise than said. Every other required text is copied from the person's words.
     const WORDED: &'static [&'static str] = &[];
     /// Arguments that point at something which is there and has a name. Where such a name was said as a whole the model may
-    /// write it as it is. None belongs here where the name may as well stand in another argument: in a text, or as where to.
+    /// write it as it is. None belongs here where the name may as well stand in another argument: in a text, or as where to. A
+    /// list may, because nothing is put into one by itself.
     const NAMED: &'static [(&'static str, Kind)] = &[];
     /// Arguments that say something of time, as it was said, and what of it; the first one takes a time that was said once.
     const TIMES: &'static [(&'static str, TimeRole)] = &[];

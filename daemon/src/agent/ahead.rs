@@ -6,13 +6,15 @@
 
 use tools::Answered;
 
-use super::{Agent, Ask, Reply};
+use super::{Agent, Ask, Reply, checked::Check};
 use crate::speak::sentences::Splitter;
 
 /// Words of the model while they are written.
 pub struct Ahead {
     /// Names of tools. An answer that holds one is none (`Agent::answered`).
     names: Vec<String>,
+    /// Whether these sentences may be said by themselves.
+    check: Check,
     splitter: Splitter,
     /// What was written so far, without the blanks before it.
     text: String,
@@ -25,12 +27,14 @@ pub struct Ahead {
 impl Agent {
     /// What of the model's answer to this may be said before it is complete; nothing where the whole answer decides that it is
     /// one. A server's words may still be followed by a call, and where the model has to call something there are none. What
-    /// is written after a call that failed, or where Tiro asks instead of guessing, is not what the person is told.
+    /// is written after a call that failed, or where Tiro asks instead of guessing, is not what the person is told, and each
+    /// sentence has to pass the check of the whole answer (`checked`) before it is said.
     pub fn ahead(&self, ask: &Ask) -> Option<Ahead> {
         let words = ask.chat.is_none() && ask.openings.is_empty();
         let replaced =
             self.turn.told.is_some() || self.turn.stumbled || self.asks_back() && self.turn.did.is_none();
-        (words && !replaced).then(|| Ahead::new(self.toolbox.names().map(str::to_owned).collect()))
+        let names = || self.toolbox.names().map(str::to_owned).collect();
+        (words && !replaced).then(|| Ahead::new(names(), self.checks()))
     }
 
     /// The answers to the requests of this sentence that are done with: the answer to all of it begins with them.
@@ -54,9 +58,10 @@ impl Agent {
 }
 
 impl Ahead {
-    fn new(names: Vec<String>) -> Ahead {
+    fn new(names: Vec<String>, check: Check) -> Ahead {
         Ahead {
             names,
+            check,
             splitter: Splitter::default(),
             text: String::new(),
             out: 0,
@@ -84,7 +89,8 @@ impl Ahead {
         }
         let end = end?;
         // All of it and not only what is new: nothing that is no answer as a whole is begun.
-        if self.names.iter().any(|name| self.text[..end].contains(name)) {
+        let names_tool = self.names.iter().any(|name| self.text[..end].contains(name));
+        if names_tool || !(self.check)(&self.text[self.out..end]) {
             self.over = true;
             return None;
         }
@@ -124,7 +130,7 @@ mod tests {
     use crate::speak::aloud::{self, Shown};
 
     fn ahead() -> Ahead {
-        Ahead::new(vec!["calendar.query".to_owned()])
+        Ahead::new(vec!["calendar.query".to_owned()], Box::new(|_| true))
     }
 
     /// What is let out of a text that comes in one piece.

@@ -98,11 +98,13 @@ pub fn ground(
             },
             // What was said in other words stays: none of what is asked for may get lost.
             Value::Array(all) if needed && !all.is_empty() && is_free_text(&property["items"]) => {
-                all.retain(|one| one.as_str().is_none_or(|text| named(text, &all_said, &of_tool)));
+                let said = |text: &str| is_named(text) || named(text, &all_said, &of_tool);
+                all.retain(|one| one.as_str().is_none_or(said));
                 all.is_empty()
             }
             Value::Array(all) if !all.is_empty() && is_free_text(&property["items"]) => {
-                all.retain(|one| one.as_str().is_none_or(|text| grounded(text, &heard)));
+                let said = |text: &str| is_named(text) || grounded(text, &heard);
+                all.retain(|one| one.as_str().is_none_or(said));
                 all.is_empty()
             }
             _ => false,
@@ -112,7 +114,7 @@ pub fn ground(
             (true, false) => done.dropped.push(name.clone()),
             (false, _) if is_chosen(property) || is_chosen(&property["items"]) => {}
             (false, _) => {
-                done.own_words &= own(value, &heard);
+                done.own_words &= own(value, &heard, &is_named);
                 let text = value.as_str().filter(|_| worded.contains(&name.as_str()));
                 done.made_up |= text.is_some_and(|text| !all_said.tells(text));
             }
@@ -124,14 +126,14 @@ pub fn ground(
     done
 }
 
-/// Whether the person said this. A number that nobody said is the model's, which may mend it.
-fn own(value: &Value, heard: &Heard<'_>) -> bool {
+/// Whether the person said this, or named it. A number that nobody said is the model's, which may mend it.
+fn own(value: &Value, heard: &Heard<'_>, is_named: &dyn Fn(&str) -> bool) -> bool {
     let all = match value {
         Value::Array(all) => all.as_slice(),
         one => std::slice::from_ref(one),
     };
     all.iter().all(|one| match one {
-        Value::String(text) => grounded(text, heard),
+        Value::String(text) => is_named(text) || grounded(text, heard),
         Value::Number(number) => grounded(&number.to_string(), heard),
         _ => true,
     })
@@ -497,6 +499,45 @@ mod tests {
             "lunch with anna and tom",
             json!({"people": ["Anna", "Tom", "Priya"]}),
             json!({"people": ["Anna", "Tom"]}),
+        );
+    }
+
+    #[test]
+    fn what_a_list_holds_may_be_a_name_that_was_said() {
+        #[track_caller]
+        fn check(names: &[(&str, Vec<&str>)], arguments: Value, expect: Value, own_words: bool) {
+            let mut kept = arguments.clone();
+            let schema = serde_json::from_str(SCHEMA).unwrap();
+            let heard = ["lunch with anna the freeze and tom, bring the grays cake"];
+            let done = ground("calendar.x", &mut kept, &schema, &heard, &[], names, &[]);
+            assert_eq!(
+                (kept, done.own_words),
+                (expect, own_words),
+                "{names:?} {arguments}"
+            );
+        }
+        let people = || vec!["Anna de Vries"];
+        let call = json!({"people": ["Anna de Vries", "Tom", "Priya"]});
+        check(
+            &[("people", people())],
+            call.clone(),
+            json!({"people": ["Anna de Vries", "Tom"]}),
+            true,
+        );
+        check(&[], call.clone(), json!({"people": ["Tom"]}), true);
+        // Names are those of one argument.
+        check(&[("items", people())], call, json!({"people": ["Tom"]}), true);
+        check(
+            &[("items", vec!["Zwetschgenkuchen"])],
+            json!({"items": ["Zwetschgenkuchen", "Priya"]}),
+            json!({"items": ["Zwetschgenkuchen"]}),
+            true,
+        );
+        check(
+            &[],
+            json!({"items": ["Zwetschgenkuchen", "Priya's cake"]}),
+            json!({"items": ["Priya's cake"]}),
+            false,
         );
     }
 

@@ -26,6 +26,10 @@ const OF_PEOPLE: &[&str] = &[
     "telephone",
     "work",
 ];
+/// What makes two of one, leaves one out or makes somebody else of them ("my plumber" is hardly Joe Plumber): no filling.
+const TELLING: &[&str] = &[
+    "and", "but", "me", "mine", "my", "or", "our", "their", "them", "us", "whose", "you", "your",
+];
 /// What is said of anything.
 const ANYTHING: &[&str] = &["again", "instead", "one", "please", "stuff", "thing", "things"];
 
@@ -47,6 +51,12 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     repeats(given, entry, &required, &name_in);
     strays(given, said, &|word| toolbox.opens(word));
     for ((name, kind), (_, whole)) in entry.named.iter().zip(toolbox.named(entry, said)) {
+        if schema["properties"][*name]["type"] == "array" {
+            if let Some(Value::Array(all)) = given.get_mut(*name) {
+                bare(all, *kind, &whole, toolbox, said);
+            }
+            continue;
+        }
         let text = given.get(*name).and_then(Value::as_str).unwrap_or_default();
         if whole.contains(&text) {
             continue;
@@ -83,6 +93,40 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     }
 }
 
+/// Takes from the names in a list what stands around them. Nothing is put into a list or out of it, and no name gets another: it
+/// may say whom a mail goes to. Nor is anything cut off that tells one from another, such as which of their addresses is meant.
+fn bare(all: &mut [Value], kind: Kind, whole: &[&str], toolbox: &Toolbox, said: &str) {
+    for one in all {
+        let Some(text) = one.as_str().filter(|text| !whole.contains(text)) else {
+            continue;
+        };
+        let part = toolbox.named_in(kind, text).filter(|part| *part != text);
+        if let Some(part) = part.filter(|part| is_filling(part, text, said, toolbox)) {
+            *one = part.into();
+        }
+    }
+}
+
+/// Whether what stands around a name in a list says nothing: words that only hold a sentence together, and before it an "and" or the
+/// verb with which the request begins.
+fn is_filling(part: &str, text: &str, said: &str, toolbox: &Toolbox) -> bool {
+    let Some((before, after)) = text.split_once(part) else {
+        return false;
+    };
+    let fills = |word: &String| {
+        let idle = tools::discover::words::is_stop_word(word) || ANYTHING.contains(&word.as_str());
+        idle && !TELLING.contains(&word.as_str())
+    };
+    // "Send Nina" asks for a mail to her, and "skip Nina" at the end of it for none.
+    let begins = || words(said).take(words(text).count()).eq(words(text));
+    let verb = |word: &String| toolbox.opens(word) && begins();
+    let first_join = words(before).next().is_some_and(|word| word == "and");
+    let mut before = words(before).skip(usize::from(first_join));
+    !text.contains('@')
+        && before.all(|word| fills(&word) || verb(&word))
+        && words(after).all(|word| fills(&word))
+}
+
 /// Takes away what says once more what another argument says: what has to be there stays, then what is a name. Where it has
 /// to be a name and is none, the words may as well be meant for the other one.
 fn repeats(
@@ -97,7 +141,8 @@ fn repeats(
         () => 0,
     };
     let stands = |name: &str| match entry.named.iter().find(|(named, _)| *named == name) {
-        Some((_, kind)) if required(name) => {
+        // A player is one that runs: "queen" may as well be the music.
+        Some((_, kind)) if required(name) || *kind == Kind::Player => {
             let text = given.get(name).and_then(Value::as_str).unwrap_or_default();
             name_in(*kind, text).is_some()
         }
@@ -213,13 +258,18 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{borrow::Cow, sync::Arc};
 
+    use prompts::Dialect as _;
     use serde_json::json;
     use tools::{discover::Index, system::known::Known};
 
     use super::*;
-    use crate::agent::{rules::Asked, toolbox::Loading};
+    use crate::agent::{
+        grammar::{self, gbnf::Gbnf},
+        rules::Asked,
+        toolbox::Loading,
+    };
 
     fn toolbox() -> Toolbox {
         let index = Arc::new(Index::of(tools::ALL));
@@ -235,6 +285,9 @@ mod tests {
             (Kind::List, "shopping"),
             (Kind::Note, "Paint colours"),
             (Kind::Contact, "Nina Castellano"),
+            (Kind::Contact, "Tom Weber"),
+            (Kind::Item, "chickpeas"),
+            (Kind::Player, "Spotify"),
         ];
         let asked = Asked {
             known: Arc::new(Known::of(names, Arc::default())),
@@ -260,16 +313,165 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn check_of(toolbox: &Toolbox, tool: &str, said: &str, given: Value, expect: Value) {
+        let mut settled = given.clone();
+        let told =
+            "Tomorrow you have two events: Dentist at 09:30, at Dr. Weber, and Lunch with Anna at 12:30.";
+        settle(&mut settled, entry(tool), toolbox, said, told);
+        assert_eq!(settled, expect, "{said:?} {given}");
+    }
+
+    fn entry(tool: &str) -> &'static Entry {
+        tools::ALL.iter().find(|entry| entry.name == tool).unwrap()
+    }
+
+    #[test]
+    fn names_in_lists_lose_only_what_stands_around_them() {
+        let toolbox = toolbox();
+        let said = "send Nina and Tom a mail that I am late";
+        for (given, expect) in [
+            (&["send Nina", "and Tom"][..], &["Nina", "Tom"][..]),
+            (&["to Nina Castellano", "Tom please"], &["Nina Castellano", "Tom"]),
+            (&["Nina", "tom"], &["Nina", "tom"]),
+            // Nobody is put in, whoever was named, and nobody out.
+            (&[], &[]),
+            (&["Priya"], &["Priya"]),
+            (&["me", "Nina"], &["me", "Nina"]),
+        ] {
+            for argument in ["to", "cc"] {
+                let call = |all: &[&str]| json!({"text": "I am late", argument: all});
+                check_of(&toolbox, "mail.send", said, call(given), call(expect));
+            }
+        }
+        // Somebody else, another address of theirs, or not them.
+        for same in [
+            "Nina Smith",
+            "Nina's mum",
+            "Nina's work",
+            "Nina at work",
+            "Nina's home address",
+            "nina at example dot org",
+            "nina@example.org",
+            "Nina <info@example.org>",
+            "but Nina",
+            "not Nina",
+            "everybody but Nina",
+            "skip Nina",
+            "send Tom, not Nina",
+            "me and Nina",
+            "my weber",
+            "Nina or me",
+            "Nina on Sunday",
+            "Dentist at 09:30, at Dr. Weber",
+        ] {
+            for tool in ["mail.send", "mail.forward", "mail.draft"] {
+                let call = json!({"to": [same], "text": "I am late"});
+                check_of(&toolbox, tool, said, call.clone(), call);
+            }
+        }
+        for said in ["email Nina Castellano", "forward it to Nina Castellano"] {
+            for tool in ["mail.send", "mail.forward", "mail.draft"] {
+                for call in [json!({}), json!({"to": []}), json!({"to": "Nina Castellano"})] {
+                    check_of(&toolbox, tool, said, call.clone(), call);
+                }
+            }
+        }
+        let said = "take chickpeas off my camping list";
+        for (given, expect) in [
+            ("take chickpeas", "chickpeas"),
+            ("the chickpeas thing", "chickpeas"),
+            ("chickpeas", "chickpeas"),
+            ("black chickpeas", "black chickpeas"),
+            ("all but chickpeas", "all but chickpeas"),
+            ("delete chickpeas", "delete chickpeas"),
+            ("all", "all"),
+        ] {
+            let call = |one: &str| json!({"items": [one], "list": "camping"});
+            check_of(&toolbox, "lists.remove", said, call(given), call(expect));
+        }
+        check_of(
+            &toolbox,
+            "calendar.create_event",
+            "lunch at noon with Nina",
+            json!({"title": "lunch", "start": "noon", "people": ["with Nina", "school"]}),
+            json!({"title": "lunch", "start": "noon", "people": ["Nina", "school"]}),
+        );
+    }
+
+    #[test]
+    fn a_player_that_runs_is_no_music() {
+        let toolbox = toolbox();
+        let check = |tool, said, given: Value, expect: Value| check_of(&toolbox, tool, said, given, expect);
+        check(
+            "media.play",
+            "go on with spotify",
+            json!({"query": "spotify", "player": "spotify"}),
+            json!({"player": "spotify"}),
+        );
+        check(
+            "media.next",
+            "next one on spotify please",
+            json!({"player": "spotify please"}),
+            json!({"player": "spotify"}),
+        );
+        for (tool, said, call) in [
+            (
+                "media.play",
+                "play queen",
+                json!({"query": "queen", "player": "queen"}),
+            ),
+            (
+                "media.play",
+                "play queen on spotify",
+                json!({"query": "queen", "player": "spotify"}),
+            ),
+            // What does not run is told, and nothing else is paused.
+            ("media.pause", "pause winamp", json!({"player": "winamp"})),
+            ("media.pause", "pause spotify", json!({})),
+        ] {
+            check(tool, said, call.clone(), call);
+        }
+    }
+
+    #[test]
+    fn a_mail_goes_to_who_was_said_or_named() {
+        let toolbox = toolbox();
+        let frame = prompts::dialect::hermes::Hermes.frame();
+        let check = |tool: &str, said: &str, to: &str, accepted: bool| {
+            let entry = entry(tool);
+            let copied = grammar::copied(Cow::Owned(entry.parameters()), said, entry.worded);
+            let schema = grammar::named(copied, &toolbox.named(entry, said));
+            let rules = Gbnf::parse(&grammar::grammar(&frame, &[(tool, &*schema)]));
+            let rest = if tool == "mail.send" {
+                r#", "text": "hello""#
+            } else {
+                ""
+            };
+            let call = format!(
+                "<tool_call>\n{{\"name\": \"{tool}\", \"arguments\": {{\"to\": [\"{to}\"]{rest}}}}}\n</tool_call>"
+            );
+            assert_eq!(rules.accepts(&call), accepted, "{tool}: {said:?} to {to:?}");
+        };
+        for tool in ["mail.send", "mail.forward"] {
+            let said = "a mail to nina castelano and bob about tom";
+            // As it was heard, and as she is called.
+            check(tool, said, "nina castelano", true);
+            check(tool, said, "Nina Castellano", true);
+            check(tool, said, "bob", true);
+            // A part of a name is that of others, too.
+            check(tool, said, "Tom Weber", false);
+            check(tool, said, "Nina", false);
+            check(tool, said, "info@example.org", false);
+            check(tool, "a mail to bob", "Nina Castellano", false);
+        }
+    }
+
     #[test]
     fn a_name_is_what_is_there() {
         let toolbox = toolbox();
         let check = |tool: &str, said: &str, given: Value, expect: Value| {
-            let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
-            let mut settled = given.clone();
-            let told =
-                "Tomorrow you have two events: Dentist at 09:30, at Dr. Weber, and Lunch with Anna at 12:30.";
-            settle(&mut settled, entry, &toolbox, said, told);
-            assert_eq!(settled, expect, "{said:?} {given}");
+            check_of(&toolbox, tool, said, given, expect);
         };
         check(
             "calendar.update_event",

@@ -47,7 +47,7 @@ pub enum IfUnsure {
     /// Tiro asks whether the likeliest tool is meant, or says that it cannot do that. Small models answer out of the
     /// blue instead, or call what nobody asked for.
     Ask,
-    /// The model decides.
+    /// The model decides. What it says without a call is told where it claims nothing (`checked::talk`).
     Model,
 }
 
@@ -56,7 +56,7 @@ pub enum IfUnsure {
 pub enum Answer {
     /// The tool's own sentence, true by construction, and no second generation.
     Tool,
-    /// The model words it, and may call another tool first.
+    /// The model words it, and may call another tool first. Words that say more than what was done give way to the tool's (`checked`).
     Model,
 }
 

@@ -13,6 +13,7 @@ use super::{toolbox::Loading, *};
 mod ahead;
 mod alone;
 mod calls;
+mod checked;
 mod follow;
 mod loading;
 mod reflex;

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::task::JoinHandle;
 use tools::{
-    Ctx,
+    Ctx, ToolError,
     system::known::{Known, Usual},
 };
 
@@ -65,7 +65,7 @@ pub struct Names {
     expecting: Expecting,
     usual: Option<Arc<Usual>>,
     known: Option<Arc<Known>>,
-    reading: Option<JoinHandle<(Known, Duration)>>,
+    reading: Option<JoinHandle<(Result<Known, ToolError>, Duration)>>,
     /// When the names were read, and how long that took.
     read: Option<(Instant, Duration)>,
 }
@@ -89,10 +89,12 @@ impl Names {
             .usual
             .get_or_insert_with(|| Arc::new(Usual::of(ctx.index.docs())));
         let (usual, expecting) = (Arc::clone(usual), self.expecting.clone());
-        self.reading = Some(tokio::task::spawn_blocking(move || {
+        self.reading = Some(tokio::spawn(async move {
             let started = Instant::now();
-            let known = Known::read(&ctx, usual);
-            expecting.set(&known);
+            let known = Known::read(&ctx, usual).await;
+            if let Ok(known) = &known {
+                expecting.set(known);
+            }
             (known, started.elapsed())
         }));
     }
@@ -107,11 +109,12 @@ impl Names {
         let patience = if self.known.is_some() { AGAIN } else { FIRST };
         if let Some(mut reading) = self.reading.take() {
             match tokio::time::timeout(patience, &mut reading).await {
-                Ok(Ok((known, took))) => {
+                Ok(Ok((Ok(known), took))) => {
                     tracing::debug!(names = known.len(), ?took, "names were read");
                     self.known = Some(Arc::new(known));
                     self.read = Some((Instant::now(), took));
                 }
+                Ok(Ok((Err(error), _))) => tracing::error!(%error, "names could not be read"),
                 Ok(Err(error)) => tracing::error!(%error, "names could not be read"),
                 Err(_) => self.reading = Some(reading),
             }

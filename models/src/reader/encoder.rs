@@ -24,6 +24,9 @@ pub(super) struct Encoder<'a> {
     pub(super) weights: &'a Weights,
     /// What was learned for Tiro.
     pub(super) tuned: &'a Tuned,
+    /// Room for the largest of its matrices, one after the other. Given a room of its own, each would be asked of the system anew or
+    /// kept by the allocator of every thread.
+    pub(super) room: &'a mut Vec<f32>,
 }
 
 impl Encoder<'_> {
@@ -31,7 +34,7 @@ impl Encoder<'_> {
     ///
     /// # Errors
     /// `Bad` where the file is not of the model that is meant or cannot be read, or for a piece that there is none of.
-    pub(super) fn encode(&self, pieces: &[u32]) -> Result<Array1<f32>, ReaderError> {
+    pub(super) fn encode(&mut self, pieces: &[u32]) -> Result<Array1<f32>, ReaderError> {
         let pieces = &pieces[..pieces.len().min(MOST)];
         let place = |name: &str, length: usize, count: usize| {
             let name = format!("embeddings.{name}_embeddings.weight");
@@ -51,12 +54,14 @@ impl Encoder<'_> {
         Ok(rows.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(HIDDEN)))
     }
 
-    fn layer(&self, number: usize, rows: Array2<f32>) -> Result<Array2<f32>, ReaderError> {
+    fn layer(&mut self, number: usize, rows: Array2<f32>) -> Result<Array2<f32>, ReaderError> {
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
-        let linear = |part: &str, rows: &Array2<f32>, outputs: usize| self.linear(&name(part), rows, outputs);
-        let query = linear("attention.self.query", &rows, HIDDEN)?;
-        let key = linear("attention.self.key", &rows, HIDDEN)?;
-        let value = linear("attention.self.value", &rows, HIDDEN)?;
+        let linear = |this: &mut Self, part: &str, rows: &Array2<f32>, outputs: usize| {
+            this.linear(&name(part), rows, outputs)
+        };
+        let query = linear(self, "attention.self.query", &rows, HIDDEN)?;
+        let key = linear(self, "attention.self.key", &rows, HIDDEN)?;
+        let value = linear(self, "attention.self.value", &rows, HIDDEN)?;
         let mut heads = Array2::zeros(rows.raw_dim());
         for head in 0..HEADS {
             let part = s![.., head * HEAD..(head + 1) * HEAD];
@@ -70,20 +75,20 @@ impl Encoder<'_> {
             }
             heads.slice_mut(part).assign(&scores.dot(&value.slice(part)));
         }
-        let mut rows = rows + linear("attention.output.dense", &heads, HIDDEN)?;
+        let mut rows = rows + linear(self, "attention.output.dense", &heads, HIDDEN)?;
         self.norm(&name("attention.output.LayerNorm"), &mut rows)?;
-        let mut wide = linear("intermediate.dense", &rows, INNER)?;
+        let mut wide = linear(self, "intermediate.dense", &rows, INNER)?;
         wide.mapv_inplace(gelu);
-        let mut rows = rows + linear("output.dense", &wide, HIDDEN)?;
+        let mut rows = rows + linear(self, "output.dense", &wide, HIDDEN)?;
         self.norm(&name("output.LayerNorm"), &mut rows)?;
         Ok(rows)
     }
 
     /// A matrix of the file, with what was learned added, and its bias.
-    fn linear(&self, name: &str, rows: &Array2<f32>, outputs: usize) -> Result<Array2<f32>, ReaderError> {
+    fn linear(&mut self, name: &str, rows: &Array2<f32>, outputs: usize) -> Result<Array2<f32>, ReaderError> {
         let shape = [outputs, rows.ncols()];
-        let weight = self.weights.matrix(&format!("{name}.weight"), shape)?;
         let bias = self.weights.vector(&format!("{name}.bias"), outputs)?;
+        let weight = self.weights.matrix(&format!("{name}.weight"), shape, self.room)?;
         let mut out = rows.dot(&weight.t()) + &bias;
         if let Some([first, second]) = self.tuned.change(name) {
             out += &rows.dot(first).dot(second);

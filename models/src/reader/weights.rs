@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2};
 use safetensors::{Dtype, tensor::Metadata};
 
 use super::ReaderError;
@@ -92,12 +92,23 @@ impl Weights {
         })
     }
 
-    /// A matrix of this shape.
+    /// A matrix of this shape, read into `room`, which grows to the largest that it was given for.
     ///
     /// # Errors
     /// `Bad` when the file has none, or cannot be read.
-    pub(super) fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<Array2<f32>, ReaderError> {
-        self.rows(name, shape, 0, shape[0])
+    pub(super) fn matrix<'room>(
+        &self,
+        name: &str,
+        shape: [usize; 2],
+        room: &'room mut Vec<f32>,
+    ) -> Result<ArrayView2<'room, f32>, ReaderError> {
+        let count = shape[0] * shape[1];
+        if room.len() < count {
+            room.resize(count, 0.0);
+        }
+        let room = &mut room[..count];
+        self.numbers(name, &shape, 0, room)?;
+        ArrayView2::from_shape(shape, room).map_err(|e| self.bad(name, &e.to_string()))
     }
 
     /// So many rows of a matrix of this shape.
@@ -114,7 +125,8 @@ impl Weights {
         if first.checked_add(count).is_none_or(|end| end > shape[0]) {
             return Err(self.bad(name, &format!("has no row {first}")));
         }
-        let numbers = self.numbers(name, &shape, first * shape[1], count * shape[1])?;
+        let mut numbers = vec![0.0; count * shape[1]];
+        self.numbers(name, &shape, first * shape[1], &mut numbers)?;
         Array2::from_shape_vec((count, shape[1]), numbers).map_err(|e| self.bad(name, &e.to_string()))
     }
 
@@ -123,21 +135,23 @@ impl Weights {
     /// # Errors
     /// As [`Weights::matrix`].
     pub(super) fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>, ReaderError> {
-        Ok(Array1::from_vec(self.numbers(name, &[length], 0, length)?))
+        let mut numbers = vec![0.0; length];
+        self.numbers(name, &[length], 0, &mut numbers)?;
+        Ok(Array1::from_vec(numbers))
     }
 
+    /// Reads as many numbers as there is room for, from the `first` on.
     fn numbers(
         &self,
         name: &str,
         shape: &[usize],
         first: usize,
-        count: usize,
-    ) -> Result<Vec<f32>, ReaderError> {
+        room: &mut [f32],
+    ) -> Result<(), ReaderError> {
         let tensor = self.head.info(name);
         let tensor = tensor.filter(|tensor| tensor.shape == shape && tensor.dtype == Dtype::F32);
         let tensor = tensor.ok_or_else(|| self.bad(name, &format!("is not there in the shape {shape:?}")))?;
-        let mut numbers = vec![0.0_f32; count];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut numbers);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(room);
         let (from, to) = tensor.data_offsets;
         let at = from + first * 4;
         if at + bytes.len() > to {
@@ -148,8 +162,7 @@ impl Weights {
         read.map_err(|cause| ReaderError::Bad {
             path: self.path.clone(),
             reason: cause.into(),
-        })?;
-        Ok(numbers)
+        })
     }
 
     /// What is wrong with a tensor.

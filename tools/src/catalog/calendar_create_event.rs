@@ -55,7 +55,7 @@ impl Tool for This {
     const NAME: &'static str = "calendar.create_event";
     const SUMMARY: &'static str = "Put a new event, meeting or appointment into the calendar";
     const EFFECT: Effect = Effect::Write;
-    const NAMED: &'static [(&'static str, Kind)] = &[("calendar", Kind::Calendar)];
+    const NAMED: &'static [(&'static str, Kind)] = &[("people", Kind::Contact), ("calendar", Kind::Calendar)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[
         ("start", TimeRole::At),
         ("end", TimeRole::End),

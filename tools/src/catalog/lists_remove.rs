@@ -27,7 +27,7 @@ impl Tool for This {
     const NAME: &'static str = "lists.remove";
     const SUMMARY: &'static str = "Take things off a list, because they are bought or not needed";
     const EFFECT: Effect = Effect::Write;
-    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::List)];
+    const NAMED: &'static [(&'static str, Kind)] = &[("items", Kind::Item), ("list", Kind::List)];
     const EXAMPLES: &'static [&'static str] = &[
         "take milk off the shopping list",
         "remove eggs and bread from my grocery list",

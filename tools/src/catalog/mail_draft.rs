@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::mail::{self, Draft},
+    system::{
+        known::Kind,
+        mail::{self, Draft},
+    },
 };
 
 /// Saves drafts.
@@ -32,6 +35,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Save a mail among the drafts without sending it";
     const EFFECT: Effect = Effect::Write;
     const WORDED: &'static [&'static str] = &["text"];
+    const NAMED: &'static [(&'static str, Kind)] = &[("to", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "draft an email to Anna about the trip",
         "write a mail to my boss but do not send it yet",

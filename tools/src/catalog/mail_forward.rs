@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
+        known::Kind,
         mail::{self, Asked, Draft, Entry, Need},
         speech,
     },
@@ -41,6 +42,7 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
     const WORDED: &'static [&'static str] = &["text"];
+    const NAMED: &'static [(&'static str, Kind)] = &[("to", Kind::Contact)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "forward that email to Anna",

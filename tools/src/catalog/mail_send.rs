@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::mail::{self, Draft},
+    system::{
+        known::Kind,
+        mail::{self, Draft},
+    },
 };
 
 /// Sends mail.
@@ -34,6 +37,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Send a new mail to contacts or addresses";
     const EFFECT: Effect = Effect::Egress;
     const WORDED: &'static [&'static str] = &["text"];
+    const NAMED: &'static [(&'static str, Kind)] = &[("to", Kind::Contact), ("cc", Kind::Contact)];
     const EXAMPLES: &'static [&'static str] = &[
         "send an email to Anna saying I will be late",
         "email my boss that I am sick today",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         desktop::{mac, players::Players},
+        known::Kind,
         plain,
     },
 };
@@ -28,6 +29,7 @@ impl Tool for This {
     const NAME: &'static str = "media.next";
     const SUMMARY: &'static str = "Skip to the next song, track or episode";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "next song",
         "skip this one",

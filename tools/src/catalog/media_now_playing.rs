@@ -6,9 +6,12 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::desktop::{
-        mac,
-        players::{Players, Status},
+    system::{
+        desktop::{
+            mac,
+            players::{Players, Status},
+        },
+        known::Kind,
     },
 };
 
@@ -30,6 +33,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     /// Titles are what others called them; those of videos by anybody.
     const UNTRUSTED: bool = true;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "what song is this",
         "what is playing",

@@ -13,6 +13,7 @@ use crate::{
             music::{self, Selection},
             players::{Player, Players},
         },
+        known::Kind,
         plain,
     },
 };
@@ -35,6 +36,7 @@ impl Tool for This {
     const NAME: &'static str = "media.play";
     const SUMMARY: &'static str = "Play music or a video, or let it go on after a pause";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "play some music",
         "play Kind of Blue by Miles Davis",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
     system::{
         desktop::{mac, players::Players},
+        known::Kind,
         plain,
     },
 };
@@ -28,6 +29,7 @@ impl Tool for This {
     const NAME: &'static str = "media.previous";
     const SUMMARY: &'static str = "Go back to the previous song or start this one over";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "previous song",
         "go back one track",

@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::desktop::{mac, players::Players},
+    system::{
+        desktop::{mac, players::Players},
+        known::Kind,
+    },
 };
 
 /// Repeats.
@@ -37,6 +40,7 @@ impl Tool for This {
     const NAME: &'static str = "media.repeat";
     const SUMMARY: &'static str = "Repeat this song or the whole list again and again, or stop repeating";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "repeat this song",
         "loop this track",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         desktop::{mac, players::Players},
+        known::Kind,
         plain,
     },
     when::{self, Hint, When},
@@ -56,6 +57,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Jump within a song or video: forward, back, or to a time in it";
     const EFFECT: Effect = Effect::Write;
     const TIMES: &'static [(&'static str, TimeRole)] = &[("by", TimeRole::Length)];
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "skip forward thirty seconds",
         "go back ten seconds",

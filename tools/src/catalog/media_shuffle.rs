@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, Tool, ToolError},
-    system::desktop::{mac, players::Players},
+    system::{
+        desktop::{mac, players::Players},
+        known::Kind,
+    },
 };
 
 /// Shuffles.
@@ -27,6 +30,7 @@ impl Tool for This {
     const NAME: &'static str = "media.shuffle";
     const SUMMARY: &'static str = "Shuffle: mix the songs up, or play them one after the other again";
     const EFFECT: Effect = Effect::Write;
+    const NAMED: &'static [(&'static str, Kind)] = &[("player", Kind::Player)];
     const EXAMPLES: &'static [&'static str] = &[
         "shuffle my music",
         "turn on shuffle",

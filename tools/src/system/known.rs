@@ -1,5 +1,5 @@
-//! What the person has a name for: events, reminders, lists, notes, files, programs. A request that says such a name is
-//! likely about it: "scrap the climbing with Tom" names an event and no kind of thing at all.
+//! What the person has a name for: events, reminders, lists, notes, files, programs, players that run. A request that says such a
+//! name is likely about it: "scrap the climbing with Tom" names an event and no kind of thing at all.
 //!
 //! This is evidence for the ranking of tools, and one more way to write an argument. A name may come from somebody else, such as
 //! the title of an invitation, so it lifts what the person's words make likely already, by a bounded factor, never finds a
@@ -12,7 +12,9 @@ use std::{
 
 use jiff::ToSpan as _;
 
-use super::{alarms, apps, calendar, contacts, files, lists, mail, notes, plain, shortcuts, timers};
+use super::{
+    alarms, apps, calendar, contacts, desktop::players, files, lists, mail, notes, plain, shortcuts, timers,
+};
 use crate::{
     contract::{Ctx, ToolError},
     discover::{
@@ -76,10 +78,13 @@ pub enum Kind {
     App,
     /// A program of the person's own.
     Shortcut,
+    /// A media player that runs.
+    Player,
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = [
+    /// Those whose names stand in files. Which players run is asked on the bus, while these are read.
+    const IN_FILES: [Kind; 13] = [
         Kind::Calendar,
         Kind::Event,
         Kind::Reminder,
@@ -109,6 +114,7 @@ impl Kind {
             Kind::Alarm => &["alarms."],
             Kind::App => &["system.open_app", "system.quit_app"],
             Kind::Shortcut => &["shortcuts."],
+            Kind::Player => &["media."],
         }
     }
 
@@ -116,7 +122,8 @@ impl Kind {
     fn most(self) -> f32 {
         match self {
             Kind::Contact | Kind::Item => LOOSELY,
-            Kind::Calendar | Kind::App | Kind::Sender => PART,
+            // A browser that plays something is a player, too, and is talked about as a program.
+            Kind::Calendar | Kind::App | Kind::Player | Kind::Sender => PART,
             _ => WHOLE,
         }
     }
@@ -192,6 +199,7 @@ impl Kind {
                 let shelf = shortcuts::list(&dirs.shortcuts)?;
                 shelf.shortcuts.into_iter().map(|one| one.name).collect()
             }
+            Kind::Player => Vec::new(),
         })
     }
 }
@@ -259,16 +267,26 @@ struct Word {
 }
 
 impl Known {
-    /// Reads the names. What cannot be read has none; the tool that is asked for it says why.
-    pub fn read(ctx: &Ctx, usual: Arc<Usual>) -> Known {
-        let mut known = Known::of([], usual);
-        for kind in Kind::ALL {
-            match kind.names(ctx) {
-                Ok(names) => names.iter().take(MOST).for_each(|name| known.add(kind, name)),
-                Err(error) => tracing::debug!(?kind, %error, "names could not be read"),
+    /// Reads the names, and asks meanwhile which players run. What cannot be read has none; the tool that is asked for it says
+    /// why.
+    ///
+    /// # Errors
+    /// `Broken` when the reading panics.
+    pub async fn read(ctx: &Ctx, usual: Arc<Usual>) -> Result<Known, ToolError> {
+        let files = ctx.blocking("read what things are called", move |ctx| {
+            let mut known = Known::of([], usual);
+            for kind in Kind::IN_FILES {
+                match kind.names(ctx) {
+                    Ok(names) => names.iter().take(MOST).for_each(|name| known.add(kind, name)),
+                    Err(error) => tracing::debug!(?kind, %error, "names could not be read"),
+                }
             }
-        }
-        known
+            Ok(known)
+        });
+        let (known, players) = tokio::join!(files, players::names(&ctx.desk));
+        let mut known = known?;
+        players.iter().for_each(|name| known.add(Kind::Player, name));
+        Ok(known)
     }
 
     /// These names.
@@ -581,6 +599,38 @@ mod tests {
     }
 
     #[test]
+    fn a_player_that_runs_is_named_by_either_of_its_names() {
+        let known = known(&[
+            (Kind::Player, "VLC media player"),
+            (Kind::Player, "vlc"),
+            (Kind::Player, "Spotify"),
+            (Kind::Player, "Rhythmbox"),
+            (Kind::App, "Spotify"),
+        ]);
+        for (said, expect) in [
+            ("pause vlc", &["vlc"][..]),
+            ("stop the VLC media player", &["VLC media player"]),
+            ("next song on spotify", &["Spotify"]),
+            // As a recogniser may write it.
+            ("go on with rhythm box", &[]),
+            ("skip this on rithmbox", &["Rhythmbox"]),
+            ("play something else", &[]),
+            ("which media are there", &[]),
+        ] {
+            assert_eq!(known.whole(Kind::Player, said), expect, "{said}");
+        }
+        // It may be meant as what plays and as what is opened, and neither outweighs the other.
+        let both = known.lifts("spotify");
+        assert_eq!(both["media."], both["system.open_app"]);
+        assert_eq!(known.lifts("quieter please"), Lifts::new());
+        assert_eq!(
+            known.to_expect(10).collect::<Vec<_>>(),
+            Vec::<&str>::new(),
+            "others chose these names"
+        );
+    }
+
+    #[test]
     fn usual_words_and_values_say_little() {
         let known = known(&[
             (Kind::Event, "Meeting"),
@@ -619,7 +669,7 @@ mod tests {
         ] {
             said(run(tool, arguments, &ctx).await);
         }
-        let known = Known::read(&ctx, usual());
+        let known = Known::read(&ctx, usual()).await.unwrap();
         for (words, tools, lift) in [
             ("zumba is off", "calendar.", WHOLE),
             ("the freezer is defrosted", "reminders.", WHOLE),

@@ -188,7 +188,8 @@ fn first_day(repeat: &Repeat, at: Option<Time>, bounds: &Bounds, env: &Env) -> O
         .take_while(|date| *date <= reach)
         .filter(|date| falls_on(repeat, *date))
         .find_map(|date| {
-            let moment = in_zone(date.to_datetime(at.unwrap_or(Time::midnight())), zone)?.0;
+            // Without a time it is midnight, as jiff has it.
+            let moment = in_zone(date.to_datetime(at.unwrap_or_default()), zone)?.0;
             (at.is_none() || moment >= bounds.from).then_some(moment)
         })
 }

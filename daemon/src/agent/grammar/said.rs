@@ -33,31 +33,34 @@ pub fn copied<'a>(schema: Cow<'a, Value>, said: &str, worded: &[&str]) -> Cow<'a
     }
     let mut schema = schema.into_owned();
     for name in copied {
-        let property = &mut schema["properties"][name.as_str()];
-        match property["type"] == "array" {
-            true => property["items"][KEY] = Value::from(said),
-            false => property[KEY] = Value::from(said),
-        }
+        one_of(&mut schema["properties"][name.as_str()])[KEY] = Value::from(said);
     }
     Cow::Owned(schema)
 }
 
-/// The schema whose arguments may be one of the names that were said, too, written as the things are called that are there.
+/// The schema whose arguments, or what lists of them hold, may be one of the names that were said, too, written as the things
+/// are called that are there.
 /// Nothing is left to these names alone: not every name is known, and somebody else may have given one.
 pub fn named<'a>(schema: Cow<'a, Value>, names: &[(&str, Vec<&str>)]) -> Cow<'a, Value> {
-    let fits = |(name, all): &&(&str, Vec<&str>)| {
-        let property = &schema["properties"][*name];
-        !all.is_empty() && property["type"] != "array" && text(property).is_some()
-    };
+    let fits =
+        |(name, all): &&(&str, Vec<&str>)| !all.is_empty() && text(&schema["properties"][*name]).is_some();
     let names: Vec<_> = names.iter().filter(fits).collect();
     if names.is_empty() {
         return schema;
     }
     let mut schema = schema.into_owned();
     for (name, all) in names {
-        schema["properties"][*name][NAMES] = Value::from(all.clone());
+        one_of(&mut schema["properties"][*name])[NAMES] = Value::from(all.clone());
     }
     Cow::Owned(schema)
+}
+
+/// The schema of an argument, or of what a list of them holds.
+fn one_of(property: &mut Value) -> &mut Value {
+    match property["type"] == "array" {
+        true => &mut property["items"],
+        false => property,
+    }
 }
 
 /// The schema of the text that an argument is or holds a list of; `None` when it is not free text.

@@ -8,7 +8,7 @@ use prompts::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{copied, gbnf::Gbnf, grammar};
+use super::{copied, gbnf::Gbnf, grammar, named};
 
 /// Whether arguments written like this are let through for a tool with this schema.
 #[track_caller]
@@ -400,6 +400,50 @@ fn a_required_text_is_a_stretch_of_what_was_said() {
         r#"{"a": "anything", "b": "", "l": []}"#,
         true,
     );
+}
+
+#[test]
+fn a_name_that_was_said_is_one_more_way_to_write_a_text_or_what_a_list_holds() {
+    #[track_caller]
+    fn check(arguments: &str, accepted: bool) {
+        let schema = object(
+            json!({"a": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}},
+                   "e": {"type": "array", "items": {"type": "string", "enum": ["low", "high"]}},
+                   "n": {"type": "array", "items": {"type": "integer"}},
+                   "o": {"type": "array", "items": {"type": "string"}}}),
+            json!(["a", "l"]),
+        );
+        let names = [
+            ("a", vec!["Tax return"]),
+            ("l", vec!["Anna Bell", r#"Tom "T" O'Hara"#]),
+            ("e", vec!["Anna Bell"]),
+            ("n", vec!["Anna Bell"]),
+            ("o", vec!["Anna Bell"]),
+            ("nowhere", vec!["Anna Bell"]),
+        ];
+        let copied = copied(std::borrow::Cow::Owned(schema), "mail ana bell and tom", &[]);
+        super::tests::check(&named(copied, &names), arguments, accepted);
+    }
+    check(r#"{"a": "Tax return", "l": ["Anna Bell"]}"#, true);
+    check(
+        r#"{"a": "tom", "l": ["ana bell", "Tom \"T\" O'Hara", "tom"]}"#,
+        true,
+    );
+    // What may be any text may still be any.
+    check(
+        r#"{"a": "tom", "l": [], "o": ["Anna Bell", "the plumber"]}"#,
+        true,
+    );
+    // As a whole and to the letter, and only where such a thing is meant.
+    check(r#"{"a": "tom", "l": ["Anna"]}"#, false);
+    check(r#"{"a": "tom", "l": ["anna bell"]}"#, false);
+    check(r#"{"a": "tom", "l": ["Anna Bell and tom"]}"#, false);
+    check(r#"{"a": "tom", "l": ["Bob Stone"]}"#, false);
+    check(r#"{"a": "Anna Bell", "l": ["tom"]}"#, false);
+    check(r#"{"a": "tom", "l": "Anna Bell"}"#, false);
+    check(r#"{"a": "tom", "l": [], "e": ["Anna Bell"]}"#, false);
+    check(r#"{"a": "tom", "l": [], "n": ["Anna Bell"]}"#, false);
+    check(r#"{"a": "tom", "l": [], "e": ["low"], "n": [1]}"#, true);
 }
 
 proptest! {

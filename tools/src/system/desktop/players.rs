@@ -2,7 +2,7 @@
 
 mod volume;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use futures_util::future::join_all;
 use zbus::{OwnedObjectPath, OwnedVariant, Variant};
@@ -26,6 +26,9 @@ const TRACKS: &str = "org.mpris.MediaPlayer2.TrackList";
 const MAX_PLAYERS: usize = 32;
 /// Most tracks of a player's list that are looked at.
 const MAX_TRACKS: usize = 1000;
+
+/// How long the bus, and then each player, has to say what players are called: nobody waits long for evidence.
+const SOON: Duration = Duration::from_millis(25);
 
 /// What a player does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,12 +92,7 @@ impl Players {
     pub async fn here(desk: &Desk) -> Result<Players, ToolError> {
         let fail = |trouble: Trouble| trouble.tell("The desktop session");
         let bus = Bus::open(desk, On::Session).await.map_err(fail)?;
-        let names = bus.names().await.map_err(fail)?;
-        let names = names.into_iter().filter(|name| {
-            // playerctl's daemon shows what another player does a second time.
-            name.starts_with(PREFIX) && name != "org.mpris.MediaPlayer2.playerctld"
-        });
-        let names: Vec<String> = names.take(MAX_PLAYERS).collect();
+        let names = running(&bus).await.map_err(fail)?;
         let looks = names.iter().map(|name| look(&bus, name));
         let mut silent = false;
         let mut all = Vec::new();
@@ -399,6 +397,41 @@ impl Player {
     }
 }
 
+/// What the players that run are called, each once: as they call themselves, and as their programs are called. One that takes
+/// its time has the second name only, which the bus itself tells. None where there is no desktop session.
+pub async fn names(desk: &Desk) -> Vec<String> {
+    if cfg!(target_os = "macos") {
+        return Vec::new();
+    }
+    let desk = Desk {
+        patience: SOON.min(desk.patience),
+        ..desk.clone()
+    };
+    let Ok(bus) = Bus::open(&desk, On::Session).await else {
+        return Vec::new();
+    };
+    let Ok(running) = running(&bus).await else {
+        return Vec::new();
+    };
+    let called = async |name: &str| {
+        let at = At {
+            name,
+            path: PATH,
+            interface: ROOT,
+        };
+        let called: String = bus.get(at, "Identity").await.unwrap_or_default();
+        [called, short(name).to_owned()].map(|name| plain::one_line(&name, 60))
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in join_all(running.iter().map(|name| called(name))).await.concat() {
+        let is_known = |known: &String| known.to_lowercase() == name.to_lowercase();
+        if !name.is_empty() && !names.iter().any(is_known) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// What there is, for `tiro doctor`.
 pub async fn describe(desk: &Desk) -> Result<String, ToolError> {
     if cfg!(target_os = "macos") {
@@ -416,6 +449,15 @@ pub async fn describe(desk: &Desk) -> Result<String, ToolError> {
 fn short(bus: &str) -> &str {
     let rest = bus.strip_prefix(PREFIX).unwrap_or(bus);
     rest.split('.').next().unwrap_or(rest)
+}
+
+/// The names on the bus of the players that run.
+async fn running(bus: &Bus) -> Result<Vec<String>, Trouble> {
+    let names = bus.names().await?.into_iter().filter(|name| {
+        // playerctl's daemon shows what another player does a second time.
+        name.starts_with(PREFIX) && name != "org.mpris.MediaPlayer2.playerctld"
+    });
+    Ok(names.take(MAX_PLAYERS).collect())
 }
 
 async fn look(bus: &Bus, name: &str) -> Result<Player, Trouble> {

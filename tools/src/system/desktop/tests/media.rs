@@ -4,13 +4,21 @@ use std::{
     collections::HashMap,
     path::Path,
     sync::{Arc, Mutex},
+    time::Instant,
 };
 
 use serde_json::json;
 use zbus::{Connection, OwnedObjectPath, OwnedVariant, Variant, interface};
 
 use crate::{
-    system::desktop::testing::{World, skipped, tone},
+    system::{
+        desktop::{
+            Desk,
+            players::names,
+            testing::{Manner, World, skipped, tone},
+        },
+        known::{Kind, Known},
+    },
     testing::{run, said, told},
 };
 
@@ -133,7 +141,7 @@ async fn music_is_found_played_heard_paused_and_moved_in() {
     assert_eq!(session, Some(pid.to_string().as_str()), "{stat}");
     assert!(players.quit(&players.all[0]).await);
     speaker.until("it has ended", |loudness| loudness < QUIET).await;
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     while Path::new(&format!("/proc/{pid}")).exists() {
         assert!(
             began.elapsed() < crate::system::desktop::testing::PATIENCE,
@@ -152,7 +160,7 @@ async fn property(world: &World, name: &str) -> OwnedVariant {
 
 /// Waits until it plays there; mpv has answered before it has moved.
 async fn until_at(world: &World, is_there: impl Fn(f64) -> bool) {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     loop {
         let position = i64::try_from(property(world, "Position").await).unwrap();
         let seconds = position as f64 / 1e6;
@@ -166,7 +174,7 @@ async fn until_at(world: &World, is_there: impl Fn(f64) -> bool) {
 }
 
 async fn until_playing(world: &World, ctx: &crate::Ctx, title: &str) {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     loop {
         if world.has(MPV).await
             && let Ok(output) = run("media.now_playing", json!({}), ctx).await
@@ -531,6 +539,59 @@ async fn the_lists_of_all_players_are_looked_through() {
         "Playing Morning Mood."
     );
     assert_eq!(*told_players.lock().unwrap(), ["GoTo /track/1"]);
+}
+
+/// Names are evidence for each turn, so a player that hangs has the name that the bus tells, and nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn players_that_run_are_known_by_their_names() {
+    assert_eq!(names(&Desk::nowhere()).await, [""; 0]);
+    let Some(world) = World::start().await else { return };
+    let told_players = Told::default();
+    let ctx = world.ctx();
+    assert_eq!(names(&ctx.desk).await, [""; 0]);
+    let odd = concat!(
+        "Odd\u{202e} and\nlong one, called so by ",
+        "somebody and somebody ",
+        "else again"
+    );
+    let _players = [
+        player(&world, &told_players, "VLC media player", "Paused", "Film").await,
+        player(&world, &told_players, "Rhythmbox", "Playing", "Aria").await,
+        player(&world, &told_players, odd, "Playing", "Aria").await,
+    ];
+    world.bad(MPV, Manner::Hangs).await;
+    world
+        .bad("org.mpris.MediaPlayer2.playerctld", Manner::Hangs)
+        .await;
+    world.bad("org.example.Rhythm", Manner::Hangs).await;
+    let expect = [
+        "Odd and long one, called so by somebody and somebody else ag…",
+        "Rhythmbox",
+        "VLC media player",
+        "again",
+        "mpv",
+        "player",
+    ];
+    // On a machine that is busy with other tests one that is well may be late as well.
+    let patience = crate::system::desktop::testing::PATIENCE;
+    let began = Instant::now();
+    loop {
+        let asked = Instant::now();
+        let mut found = names(&ctx.desk).await;
+        assert!(asked.elapsed() < ctx.desk.patience / 4, "{:?}", asked.elapsed());
+        found.sort();
+        if found == expect {
+            break;
+        }
+        assert!(began.elapsed() < patience, "{found:?}");
+    }
+    loop {
+        let known = Known::read(&ctx, Arc::default()).await.unwrap();
+        if known.whole(Kind::Player, "pause rhythmbox") == ["Rhythmbox"] {
+            break;
+        }
+        assert!(began.elapsed() < patience, "no player is known");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
