@@ -138,8 +138,6 @@ struct Turn {
     did: Option<String>,
     /// What came of all of it: what the model's own words are held against.
     proof: checked::Proof,
-    /// The day and the place, as the prompt has them.
-    context: String,
     /// Whether what is called now takes the place of what was done.
     instead: bool,
     /// Whether what is called now was to be so for a while only.
@@ -495,7 +493,6 @@ impl Agent {
                     .map(str::to_owned)
                     .collect(),
             },
-            context: context.clone(),
             ..Turn::default()
         };
         let user = Message::User {

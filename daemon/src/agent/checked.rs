@@ -195,7 +195,7 @@ impl Agent {
     }
 
     fn talk_about(&self) -> Talk {
-        Talk::of(&self.talk.said(), &self.turn.context, self.tainted())
+        Talk::of(&self.talk.said(), self.talk.context(), self.tainted())
     }
 }
 

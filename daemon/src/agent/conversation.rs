@@ -182,6 +182,16 @@ impl Conversation {
             .collect()
     }
 
+    /// The day and the place, as the prompt of the turn that is open has them.
+    pub fn context(&self) -> &str {
+        let messages = self.turns.last().into_iter().flat_map(|turn| &turn.messages);
+        let mut contexts = messages.filter_map(|m| match m {
+            Message::User { context, .. } => Some(context.as_str()),
+            _ => None,
+        });
+        contexts.next_back().unwrap_or_default()
+    }
+
     /// What may be repeated in a call: what the person said in this turn and what trusted tools answered in it. What was
     /// said before counts as well where the turn goes on from it: after a question of Tiro's, or with a word that points
     /// back. Else a label or a place of an earlier request would slip into this one. What a guest said, and what came of it,

@@ -23,7 +23,7 @@ const EPSILON: f32 = 1e-12;
 pub(super) struct Encoder<'a> {
     pub(super) weights: &'a Weights,
     /// What was learned for Tiro.
-    pub(super) tuned: &'a Tuned,
+    pub(super) tuned: &'a Tuned<'static>,
     /// Room for the largest of its matrices, one after the other. Given a room of its own, each would be asked of the system anew or
     /// kept by the allocator of every thread.
     pub(super) room: &'a mut Vec<f32>,
@@ -91,7 +91,7 @@ impl Encoder<'_> {
         let weight = self.weights.matrix(&format!("{name}.weight"), shape, self.room)?;
         let mut out = rows.dot(&weight.t()) + &bias;
         if let Some([first, second]) = self.tuned.change(name) {
-            out += &rows.dot(first).dot(second);
+            out += &rows.dot(&first).dot(&second);
         }
         Ok(out)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2};
 use serde::Deserialize;
 
 use super::encoder::{HIDDEN, INNER, LAYERS};
@@ -32,39 +32,45 @@ pub(super) struct Head {
 }
 
 /// The parts of the file.
-pub(super) struct Tuned {
+pub(super) struct Tuned<'file> {
     pub(super) head: Head,
     /// Vector to intents.
     pub(super) weight: Array2<f32>,
     pub(super) bias: Array1<f32>,
     /// In the order of the layers and of [`MATRICES`].
-    changes: Vec<[Array2<f32>; 2]>,
+    changes: Vec<[Narrow<'file>; 2]>,
 }
 
-impl Tuned {
+/// A matrix as it stands in the file, the upper halves of 32-bit floats. It is made wide for each use: kept wide, all of them would
+/// take three megabytes of a daemon for good.
+type Narrow<'file> = ArrayView2<'file, [u8; 2]>;
+
+fn wide(matrix: &Narrow<'_>) -> Array2<f32> {
+    matrix.map(|half| f32::from_bits(u32::from(u16::from_le_bytes(*half)) << 16))
+}
+
+impl<'file> Tuned<'file> {
     /// The file that Tiro ships with, read once. `None` when it is not what it should be.
-    pub(super) fn shipped() -> Option<&'static Tuned> {
-        static TUNED: LazyLock<Option<Tuned>> = LazyLock::new(|| Tuned::read(SHIPPED));
+    pub(super) fn shipped() -> Option<&'static Tuned<'static>> {
+        static TUNED: LazyLock<Option<Tuned<'static>>> = LazyLock::new(|| Tuned::read(SHIPPED));
         TUNED.as_ref()
     }
 
     /// A file as `models/data/train_reader.py` writes it: magic, the length of the head as `u32`, the head, and the numbers, the upper
     /// halves of 32-bit floats; all little endian.
-    pub(super) fn read(bytes: &[u8]) -> Option<Tuned> {
+    pub(super) fn read(bytes: &'file [u8]) -> Option<Tuned<'file>> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         let head: Head = serde_json::from_slice(head).ok()?;
-        let (numbers, odd) = rest.as_chunks::<2>();
-        let mut numbers = numbers
-            .iter()
-            .map(|half| f32::from_bits(u32::from(u16::from_le_bytes(*half)) << 16));
+        let (mut numbers, odd) = rest.as_chunks::<2>();
         if !odd.is_empty() || head.rank > HIDDEN {
             return None;
         }
         let mut matrix = |rows: usize, columns: usize| {
-            let taken: Vec<f32> = numbers.by_ref().take(rows * columns).collect();
-            Array2::from_shape_vec((rows, columns), taken).ok()
+            let (halves, rest) = numbers.split_at_checked(rows * columns)?;
+            numbers = rest;
+            Narrow::from_shape((rows, columns), halves).ok()
         };
         let mut changes = Vec::with_capacity(LAYERS * MATRICES.len());
         for _ in 0..LAYERS {
@@ -72,9 +78,9 @@ impl Tuned {
                 changes.push([matrix(inputs, head.rank)?, matrix(head.rank, outputs)?]);
             }
         }
-        let weight = matrix(HIDDEN, head.intents.len())?;
-        let bias = matrix(1, head.intents.len())?.row(0).to_owned();
-        numbers.next().is_none().then_some(Tuned {
+        let weight = wide(&matrix(HIDDEN, head.intents.len())?);
+        let bias = wide(&matrix(1, head.intents.len())?).row(0).to_owned();
+        numbers.is_empty().then_some(Tuned {
             head,
             weight,
             bias,
@@ -83,11 +89,12 @@ impl Tuned {
     }
 
     /// The product of these two, inputs by outputs, is added to a matrix of the encoder.
-    pub(super) fn change(&self, name: &str) -> Option<&[Array2<f32>; 2]> {
+    pub(super) fn change(&self, name: &str) -> Option<[Array2<f32>; 2]> {
         let (layer, part) = name.strip_prefix("encoder.layer.")?.split_once('.')?;
         let layer: usize = layer.parse().ok()?;
         let place = MATRICES.iter().position(|(name, ..)| *name == part)?;
-        self.changes.get(layer * MATRICES.len() + place)
+        let both = self.changes.get(layer * MATRICES.len() + place)?;
+        Some(both.each_ref().map(wide))
     }
 }
 
@@ -115,7 +122,7 @@ mod tests {
             for (name, inputs, outputs) in MATRICES {
                 let name = format!("encoder.layer.{layer}.{name}");
                 let [first, second] = tuned.change(&name).unwrap();
-                let change = first.dot(second);
+                let change = first.dot(&second);
                 assert_eq!(change.dim(), (inputs, outputs));
                 let largest = change.fold(0.0_f32, |top, x| top.max(x.abs()));
                 assert!((1e-4..10.0).contains(&largest), "{name}: {largest}");

@@ -65,29 +65,6 @@ const BEFORE_HOURS: &[&str] = &[
 ];
 /// Words before "on" that make it what was done.
 const SWITCHING: &[&str] = &["switch", "turn"];
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const DAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
 
 /// What a sentence says.
 pub struct Sentence {
@@ -588,11 +565,10 @@ fn key(minutes: u32) -> String {
 
 /// A day in figures is also its month and its weekday.
 fn dated(date: Date, minute: Option<u32>) -> Item {
-    let month = MONTHS.get(usize::try_from(date.month() - 1).unwrap_or_default());
-    let day = DAYS.get(usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or_default());
     let mut all = vec![format!("#{}", date.year()), format!("#{}", date.day())];
-    for name in month.into_iter().chain(day) {
-        all.extend([(*name).to_owned(), format!("={name}")]);
+    for part in ["%B", "%A"] {
+        let name = date.strftime(part).to_string().to_lowercase();
+        all.extend([format!("={name}"), name]);
     }
     all.extend(minute.map(key));
     Item {
