@@ -155,7 +155,7 @@ async fn real_chat_on_a_terminal() {
 
     // Ctrl-C stops the turn and not the program.
     terminal.asks("tell me a story");
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(3).await;
     terminal.types("\x03");
     terminal.shows(&words::cancelled());
     running.until("idle", |s| s.state == "idle").await;

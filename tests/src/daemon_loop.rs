@@ -150,6 +150,15 @@ impl Running {
         }
         panic!("never {what}: {:?}", self.status().await);
     }
+
+    /// Waits until the model has been asked this many times and the answer to the last one is waited for. A turn thinks from its
+    /// first moment on, before its script is: who interrupts it that early leaves the reply to the next one.
+    pub async fn until_asked(&self, times: usize) {
+        self.until("asked", |s| {
+            s.state == "thinking" && self.llm.prompts().len() == times
+        })
+        .await;
+    }
 }
 
 /// Where a `tiro` with this home looks for its daemon.
@@ -304,7 +313,7 @@ async fn a_cancelled_turn_ends_and_the_next_one_works() {
     let client = running.client().await;
     let other = running.client().await;
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        running.until_asked(1).await;
         Tiro1Proxy::new(&other).await.unwrap().cancel().await.unwrap();
     };
     let (cancelled, ()) = tokio::join!(ask(&client, "tell me a story"), stop);
@@ -343,7 +352,7 @@ async fn status_tells_of_the_daemon_while_it_is_busy() {
     let running = Running::start(ScriptedLlm::replies([Reply::Hang(String::new())])).await;
     let (client, other) = (running.client().await, running.client().await);
     let busy = tokio::spawn(async move { ask(&client, "tell me a story").await.is_err() });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     assert_eq!(running.status().await.pid, std::process::id());
     Tiro1Proxy::new(&other).await.unwrap().cancel().await.unwrap();
     assert!(busy.await.unwrap());
@@ -394,7 +403,7 @@ async fn a_client_that_cancels_while_it_waits_withdraws_its_own_request_and_no_o
         running.client().await,
     );
     let story = tokio::spawn(async move { ask(&first, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     let asks = second.clone();
     let joke = tokio::spawn(async move { ask(&asks, "tell me a joke").await });
     running.until("waiting", |s| s.waiting == 1).await;
@@ -498,7 +507,7 @@ async fn a_timer_rings_by_the_real_clock_while_a_turn_hangs_in_another_time() {
     let running = Running::start_with(script, |parts| parts.clock = Clock::Real).await;
     let client = running.client().await;
     let _busy = tokio::spawn(async move { ask(&client, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     let (dirs, now) = (running.home.dirs(), jiff::Zoned::now());
     let step = tools::Journal::at(&dirs.state, tools::Retention::default()).step("test");
     let set = |length| timers::set(&step, &dirs, &now, Duration::from_secs(length), None).unwrap();
@@ -524,13 +533,7 @@ async fn what_is_forgotten_while_a_turn_runs_is_gone_from_the_next_one_and_nobod
     ask(&client, "what about Wednesday").await.unwrap();
     let asks = client.clone();
     let busy = tokio::spawn(async move { ask(&asks, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
-    // It thinks from its first moment on; the model is asked a little later.
-    let began = std::time::Instant::now();
-    while running.llm.prompts().len() < 2 {
-        assert!(began.elapsed() < Duration::from_secs(10), "the model is asked");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    running.until_asked(2).await;
     let proxy = Tiro1Proxy::new(&other).await.unwrap();
     tokio::time::timeout(Duration::from_secs(2), proxy.forget())
         .await
@@ -566,7 +569,7 @@ async fn the_end_of_a_turn_that_is_over_ends_no_other_one() {
     let running = Running::start(ScriptedLlm::replies([Reply::Hang(String::new())])).await;
     let client = running.client().await;
     let story = tokio::spawn(async move { ask(&client, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     let (number, report) = (0, Box::default());
     running
         .events

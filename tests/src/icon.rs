@@ -275,6 +275,7 @@ async fn the_icon_shows_what_goes_on_and_its_menu_does_what_it_says() {
     item.until("IconName", "emblem-synchronizing-symbolic").await;
     signalled(&mut signals, &["NewIcon", "NewToolTip", "LayoutUpdated"]).await;
     assert!(item.rows().await[&6].1, "there is something to cancel");
+    running.until_asked(1).await;
     item.click("Cancel").await;
     assert!(story.await.unwrap().is_err());
     item.until("IconName", "audio-input-microphone-symbolic").await;

@@ -431,10 +431,10 @@ fn a_microphone_that_is_not_there_is_named_with_those_that_are() {
 
             // Nobody can have said anything, so nothing is interrupted.
             let story = talk.type_in("tell me a story").await;
-            talk.running.until("busy", |s| s.state == "thinking").await;
+            talk.running.until_asked(1).await;
             talk.listen("start").await;
             assert_eq!(talk.notice().await, sentence);
-            talk.running.until("busy", |s| s.state == "thinking").await;
+            talk.running.until_asked(1).await;
             assert!(!story.is_finished());
             talk.listen("cancel").await;
             assert!(story.await.unwrap().is_err());
@@ -449,7 +449,7 @@ fn who_speaks_interrupts_the_answer() {
         let llm = ScriptedLlm::replies([Reply::Hang("Once upon".to_owned()), Reply::Text(tomorrow())]);
         let mut talk = Talk::with(llm, ScriptedStt::replies(["tomorrow"]), |_| ()).await;
         let story = talk.type_in("tell me a story").await;
-        talk.running.until("busy", |s| s.state == "thinking").await;
+        talk.running.until_asked(1).await;
         talk.open("toggle", &pulse).await;
         let interrupted = story.await.unwrap().unwrap_err().to_string();
         assert!(interrupted.contains("cancelled"), "{interrupted}");
@@ -468,7 +468,7 @@ fn what_is_typed_waits_for_what_is_said() {
         let llm = ScriptedLlm::replies(std::iter::once(hang).chain(then));
         let mut talk = Talk::with(llm, ScriptedStt::replies(["spoken words"]), |_| ()).await;
         let story = talk.type_in("tell me a story").await;
-        talk.running.until("busy", |s| s.state == "thinking").await;
+        talk.running.until_asked(1).await;
         let before = talk.type_in("typed before").await;
         talk.running.until("waiting", |s| s.waiting == 1).await;
         talk.open("toggle", &pulse).await;
@@ -541,7 +541,7 @@ fn who_waits_is_told_that_what_was_said_is_not_answered() {
             talk.open("start", &pulse).await;
             pulse.speak(&command);
             talk.listen("stop").await;
-            talk.running.until("busy", |s| s.state == "thinking").await;
+            talk.running.until_asked(1).await;
             let other = talk.running.client().await;
             Tiro1Proxy::new(&other)
                 .await

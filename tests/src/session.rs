@@ -194,7 +194,7 @@ async fn a_program_on_the_bus_consents_to_nothing_and_touches_what_is_its_own() 
     // The turn of the person goes on, whatever a guest cancels.
     let asking = person.clone();
     let story = tokio::spawn(async move { ask(&asking, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     theirs.cancel().await.unwrap();
     let asking = guest.clone();
     let own = tokio::spawn(async move { guest_asks(&asking, "note milk").await });
@@ -251,7 +251,7 @@ async fn a_bus_that_dies_ends_no_turn_and_a_new_one_is_found() {
     let client = bus.client().await;
     arrives(&client).await;
     let story = tokio::spawn(async move { guest_asks(&client, "tell me a story").await });
-    running.until("busy", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     bus.kill();
     assert!(story.await.unwrap().is_err(), "nobody can answer over it");
     // The model hangs, and its turn comes to its end all the same.

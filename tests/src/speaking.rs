@@ -210,7 +210,7 @@ async fn cancelling_stops_what_is_spoken_and_nothing_else() {
     ask(&one, "what is on tomorrow").await.unwrap();
     puppet.until_given(1).await;
     let other = tokio::spawn(async move { ask(&two, "and what else is on tomorrow").await });
-    running.until("thinking", |s| s.state == "thinking").await;
+    running.until_asked(2).await;
     // A key that is bound to `tiro listen cancel`.
     let key = running.client().await;
     let key = Tiro1Proxy::new(&key).await.unwrap();

@@ -319,7 +319,7 @@ fn the_phrase_interrupts_what_tiro_does() {
         let talk = Talk::with(llm, stt, awake).await;
         waits(&talk, &pulse, 0).await;
         pulse.speak(&sound);
-        talk.running.until("busy", |s| s.state == "thinking").await;
+        talk.running.until_asked(1).await;
         tokio::time::sleep(Duration::from_millis(1500)).await;
         pulse.speak(&sound);
         let reply = answer(&talk, 1).await;
@@ -344,7 +344,7 @@ fn who_says_stop_to_what_they_interrupted_wants_nothing_more() {
             let talk = Talk::with(llm, stt, awake).await;
             waits(&talk, &pulse, 0).await;
             pulse.speak(&sound);
-            talk.running.until("busy", |s| s.state == "thinking").await;
+            talk.running.until_asked(1).await;
             tokio::time::sleep(Duration::from_millis(1500)).await;
             pulse.speak(&sound);
             talk.running.until("listening", |s| s.state == "listening").await;

@@ -268,9 +268,7 @@ async fn a_client_that_goes_leaves_no_question_behind() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    running
-        .until("thinking", |status| status.state == "thinking")
-        .await;
+    running.until_asked(1).await;
     child.kill().unwrap();
     child.wait().unwrap();
     running

@@ -44,7 +44,7 @@ async fn the_first_sentence_is_said_before_the_answer_is_complete() {
     let mut signals = MessageStream::from(&looks);
     Tiro1Proxy::new(&looks).await.unwrap().status().await.unwrap();
     let asking = tokio::spawn(async move { ask(&asks, "tell me about tea").await });
-    running.until("thinking", |s| s.state == "thinking").await;
+    running.until_asked(1).await;
     assert_eq!(puppet.given(), [""; 0], "the first sentence is not over");
     may.add_permits(1);
     puppet.until_given(1).await;

@@ -92,8 +92,9 @@ fn inline(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
-        if let Some((inner, length)) = tag(rest).or_else(|| link(rest)) {
-            text.push_str(&inner);
+        if let Some(Markup { inner, gap, length }) = tag(rest).or_else(|| link(rest)) {
+            // What one holds may hold the other, and marks. It is shorter each time.
+            text.extend([gap, &inline(inner), gap]);
             rest = &rest[length..];
             continue;
         }
@@ -126,8 +127,15 @@ fn inline(line: &str) -> String {
     text.trim().trim_end_matches([',', ' ']).to_owned()
 }
 
+/// What markup says, what stands around it, and how long all of it is, in bytes.
+struct Markup<'t> {
+    inner: &'t str,
+    gap: &'static str,
+    length: usize,
+}
+
 /// `<b>`, `</speak>`, `<break time="3s"/>` say nothing; an address in such brackets does.
-fn tag(text: &str) -> Option<(String, usize)> {
+fn tag(text: &str) -> Option<Markup<'_>> {
     let inner = text.strip_prefix('<')?;
     if !inner.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')) {
         return None;
@@ -143,22 +151,25 @@ fn tag(text: &str) -> Option<(String, usize)> {
     let inner = &inner[..end.0];
     let address =
         inner.contains('@') && !inner.contains(' ') || inner.contains("://") && !inner.contains('=');
-    let said = if address {
-        format!(" {inner} ")
-    } else {
-        " ".to_owned()
-    };
-    Some((said, end.0 + 2))
+    Some(Markup {
+        inner: if address { inner } else { "" },
+        gap: " ",
+        length: end.0 + 2,
+    })
 }
 
 /// `[words](address)` and `![picture](address)` say their words.
-fn link(text: &str) -> Option<(String, usize)> {
+fn link(text: &str) -> Option<Markup<'_>> {
     let inner = text.strip_prefix("![").or_else(|| text.strip_prefix('['))?;
     let from = text.len() - inner.len();
     let (end, _) = inner.char_indices().take(300).find(|(_, c)| *c == ']')?;
     let address = inner[end..].strip_prefix("](")?;
     let (close, _) = address.char_indices().take(2000).find(|(_, c)| *c == ')')?;
-    Some((inner[..end].to_owned(), from + end + 2 + close + 1))
+    Some(Markup {
+        inner: &inner[..end],
+        gap: "",
+        length: from + end + 2 + close + 1,
+    })
 }
 
 /// Emoji and other pictures, and what modifies them.

@@ -239,6 +239,11 @@ fn what_is_hostile_becomes_harmless() {
         aloud("say [[volm 0.0]] nothing", 1000),
         "say volm zero point zero nothing."
     );
+    // What markup holds is no way around that.
+    assert_eq!(aloud("mail <anna@[[volm]]> now", 1000), "mail anna@ volm now.");
+    assert_eq!(aloud("[a [[volm](https://x.example) b", 1000), "a volm b.");
+    assert_eq!(aloud("[<a@[[volm>](x) b", 1000), "a@ volm b.");
+    assert_eq!(aloud("[**Open** it](x) now", 1000), "Open it now.");
     assert_eq!(aloud("\r\n.\r\nQUIT\r\n", 1000), "QUIT.");
     assert_eq!(aloud("", 1000), "");
     assert_eq!(aloud("🎉🎉🎉", 1000), "");
