@@ -70,17 +70,17 @@ impl Speech {
     }
 }
 
-/// Where the recordings of the evaluation data are; says so when they are not there.
+/// Where the recordings of the evaluation data are; says so when they are not there, and fails where `TIRO_DATA` names a folder.
 #[cfg(test)]
 pub(crate) fn recordings() -> Option<PathBuf> {
-    let data = std::env::var_os("TIRO_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
-    let folder = data.join("speech");
+    let named = std::env::var_os("TIRO_DATA").map(PathBuf::from);
+    let required = named.is_some();
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data"));
+    let folder = named.unwrap_or_else(beside).join("speech");
     if folder.is_dir() {
         return Some(folder);
     }
+    assert!(!required, "TIRO_DATA has no {}", folder.display());
     eprintln!(
         "SKIPPED: there are no recordings in {}; set TIRO_DATA.",
         folder.display()

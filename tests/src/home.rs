@@ -2,7 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -124,6 +124,20 @@ impl Home {
             .map(|(name, bytes)| (name, number(bytes)))
             .collect()
     }
+}
+
+/// A folder or file of the evaluation data: in the folder that `TIRO_DATA` names, else beside the workspace. A loud line where it is
+/// missing; where a folder was named, a failure, since it is wanted then (`cargo xtask test` names the one that it finds).
+pub fn data(name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("TIRO_DATA").map(PathBuf::from);
+    let required = named.is_some();
+    let path = named.unwrap_or_else(|| root().join("../shared/data")).join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(!required, "TIRO_DATA has no {}", path.display());
+    println!("SKIPPED: there is no {}; set TIRO_DATA", path.display());
+    None
 }
 
 /// The root of the repository.

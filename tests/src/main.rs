@@ -46,6 +46,7 @@ mod overtime;
 mod microphone;
 mod capture;
 mod pipewire;
+mod alsa;
 mod muting;
 mod pressing;
 mod answering;

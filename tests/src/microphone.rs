@@ -23,7 +23,7 @@ use zbus::{Connection, MessageStream};
 use crate::{
     daemon_loop::{Running, ask, asking_tools, call, note},
     desktop::{Bus, Desktop},
-    home::root,
+    home::data,
     program::{Tiro, finish},
     pulse::{Kind, Pulse},
     session::{arrives, told},
@@ -63,7 +63,7 @@ pub fn alone_on(kind: Kind, module: &str, name: &str, test: impl AsyncFnOnce(Pat
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture"])
         .arg(format!("{module}::{name}"))
-        .env("PULSE_SERVER", kind.address_in(folder.path()))
+        .envs(kind.environment(folder.path()))
         .env(FOLDER, folder.path())
         .stderr(Stdio::inherit())
         .output()
@@ -80,13 +80,7 @@ pub fn alone_on(kind: Kind, module: &str, name: &str, test: impl AsyncFnOnce(Pat
 
 /// A recording of somebody, in the shared data; says so when it is not there.
 pub fn recording(name: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let path = data.join("speech").join(name);
-    if !path.is_file() {
-        println!("SKIPPED: there is no {}; set TIRO_DATA", path.display());
-        return None;
-    }
-    Some(path)
+    data(&format!("speech/{name}"))
 }
 
 /// Somebody who asks for the time.

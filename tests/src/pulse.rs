@@ -2,6 +2,7 @@
 //! into which the test speaks.
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -17,6 +18,8 @@ pub enum Kind {
     PulseAudio,
     /// PipeWire in its place, with WirePlumber, as most desktops have it.
     PipeWire,
+    /// PulseAudio behind a port, as it is for who sits in a container: programs reach it through ALSA alone.
+    BehindAlsa,
 }
 
 /// A private sound server; ended when dropped.
@@ -39,7 +42,9 @@ impl Pulse {
         // A server that was killed leaves it.
         let _ = std::fs::remove_file(&socket);
         let started = match kind {
-            Kind::PulseAudio => pulse_audio(folder, &socket),
+            Kind::PulseAudio => pulse_audio(folder, &socket, None),
+            // The tests themselves have the socket, and nobody else.
+            Kind::BehindAlsa => pulse_audio(folder, &socket, std::env::var("PULSE_SERVER").ok()),
             Kind::PipeWire => pipe_wire(folder),
         };
         let Ok(servers) = started else {
@@ -61,7 +66,7 @@ impl Pulse {
         let began = Instant::now();
         pulse.wait("it answers", began, |pulse| match kind {
             // The socket is there before its modules are.
-            Kind::PulseAudio => pulse.socket.exists() && pulse.lists("sources", "vmic"),
+            Kind::PulseAudio | Kind::BehindAlsa => pulse.socket.exists() && pulse.lists("sources", "vmic"),
             // It says a placeholder until WirePlumber is there, which keeps what is set as the default.
             Kind::PipeWire => pulse.socket.exists() && pulse.said("get-default-sink") == "auto_null",
         });
@@ -277,6 +282,9 @@ impl Drop for Pulse {
 }
 
 /// A speaker that nobody hears, and a microphone into which the test speaks.
+/// A port of this machine, as PULSE_SERVER says it.
+const LOOPBACK: &str = "tcp:127.0.0.1:";
+
 const MODULES: [&str; 3] = [
     // Without norewinds a null sink of PulseAudio loses the first seconds.
     "module-null-sink sink_name=speaker rate=48000 norewinds=1",
@@ -285,12 +293,17 @@ const MODULES: [&str; 3] = [
      source_properties=device.description=Desk-Microphone",
 ];
 
-fn pulse_audio(folder: &Path, socket: &Path) -> std::io::Result<Vec<Child>> {
+fn pulse_audio(folder: &Path, socket: &Path, port: Option<String>) -> std::io::Result<Vec<Child>> {
     let script = folder.join("pulse.pa");
     let mut modules = format!(
         "load-module module-native-protocol-unix socket={} auth-anonymous=1\n",
         socket.display()
     );
+    if let Some(port) = port.and_then(|address| Some(address.strip_prefix(LOOPBACK)?.to_owned())) {
+        modules += &format!(
+            "load-module module-native-protocol-tcp listen=127.0.0.1 port={port} auth-anonymous=1\n"
+        );
+    }
     for module in MODULES {
         modules += &format!("load-module {module}\n");
     }
@@ -395,14 +408,35 @@ impl Kind {
 
     fn socket(self, folder: &Path) -> PathBuf {
         folder.join(match self {
-            Kind::PulseAudio => "pulse.socket",
+            Kind::PulseAudio | Kind::BehindAlsa => "pulse.socket",
             Kind::PipeWire => "pulse/native",
         })
     }
 
     /// The address of the server of this kind that a test in this folder starts.
     pub fn address_in(self, folder: &Path) -> String {
-        address(&self.socket(folder))
+        match self {
+            Kind::PulseAudio | Kind::PipeWire => address(&self.socket(folder)),
+            Kind::BehindAlsa => {
+                let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+                format!("{LOOPBACK}{}", free.local_addr().unwrap().port())
+            }
+        }
+    }
+
+    /// What a program must have in its environment to reach the server of this kind that a test in this folder starts.
+    pub fn environment(self, folder: &Path) -> Vec<(&'static str, OsString)> {
+        let mut all = vec![("PULSE_SERVER", self.address_in(folder).into())];
+        if self == Kind::BehindAlsa {
+            let file = folder.join("asound.conf");
+            std::fs::write(
+                &file,
+                "</usr/share/alsa/alsa.conf>\npcm.!default { type pulse }\n",
+            )
+            .unwrap();
+            all.push(("ALSA_CONFIG_PATH", file.into()));
+        }
+        all
     }
 }
 

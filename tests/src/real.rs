@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 use daemon::agent::Ending;
 
 use crate::{
-    home::root,
+    home::{data, root},
     program::{Tiro, finish, kill},
     wake::USUAL,
 };
@@ -168,13 +168,8 @@ fn real_people_are_heard_and_answered() {
     let Some(tiro) = Tiro::in_the_demo_world() else {
         return;
     };
-    let Some(data) = data() else { return };
-    let heard = tiro.ask(&[
-        "--wav",
-        data.join("speech/read/81e4d2-what_time_is_it.wav")
-            .to_str()
-            .unwrap(),
-    ]);
+    let Some(read) = data("speech/read") else { return };
+    let heard = tiro.ask(&["--wav", read.join("81e4d2-what_time_is_it.wav").to_str().unwrap()]);
     assert_eq!(words(&heard.say), "what time is it", "{heard:?}");
     assert!(
         heard
@@ -183,12 +178,7 @@ fn real_people_are_heard_and_answered() {
             .any(|c| c.name == "clock.now" && c.status == "ok"),
         "{heard:?}"
     );
-    let launch = tiro.ask(&[
-        "--wav",
-        data.join("speech/read/e40289-launch_firefox.wav")
-            .to_str()
-            .unwrap(),
-    ]);
+    let launch = tiro.ask(&["--wav", read.join("e40289-launch_firefox.wav").to_str().unwrap()]);
     assert_eq!(words(&launch.say), "launch firefox", "{launch:?}");
 }
 
@@ -367,21 +357,6 @@ fn real_call_prints_what_a_time_means_as_json() {
     tiro.run(["call", "clock.resolve", r#"{"text": "my dentist"}"#, "--json"])
         .expect_code(1)
         .says(&["do not understand"]);
-}
-
-/// Where the evaluation data is, or a loud line.
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("TIRO_DATA")
-        .map(PathBuf::from)
-        .unwrap_or(root().join("../shared/data"));
-    let there = data.join("speech/read").is_dir();
-    if !there {
-        println!(
-            "SKIPPED: the evaluation data is not at {}; set TIRO_DATA",
-            data.display()
-        );
-    }
-    there.then_some(data)
 }
 
 fn words(text: &str) -> String {

@@ -15,7 +15,7 @@ use models::reader::{MODEL, Reader, ReaderError, read};
 use serde_json::Value;
 use tools::discover::{ACT_SCORE, Index, learned::Learned, words};
 
-use crate::home::root;
+use crate::home::{data, root};
 
 /// What was measured when this was written, a little below; raise them with the reader. The share of first places among the requests
 /// that were held out; with commands of slurp that, and how many that nothing serves are not acted on.
@@ -67,14 +67,7 @@ fn held_out(name: &str) -> Vec<Request> {
 }
 
 fn commands(field: &str) -> Option<Vec<Request>> {
-    let data = std::env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let Ok(text) = fs::read_to_string(data.join("slurp/commands.jsonl")) else {
-        println!(
-            "SKIPPED: there are no commands in {}; set TIRO_DATA",
-            data.display()
-        );
-        return None;
-    };
+    let text = fs::read_to_string(data("slurp/commands.jsonl")?).unwrap();
     let request = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         let accept = line["accept"].as_array().unwrap().iter();

@@ -23,7 +23,7 @@ use models::{
 };
 
 use crate::{
-    home::root,
+    home::{data, root},
     spoken::{Sound::Say, sounds},
 };
 
@@ -40,16 +40,7 @@ fn names() -> Vec<String> {
 
 /// The recordings, or a loud line.
 pub fn speech() -> Option<PathBuf> {
-    let data = std::env::var_os("TIRO_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let folder = data.join("speech");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!(
-        "SKIPPED: there are no recordings in {}; set TIRO_DATA",
-        folder.display()
-    );
-    None
+    data("speech")
 }
 
 /// The weights of the recogniser that people get.

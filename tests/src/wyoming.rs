@@ -29,6 +29,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use crate::{
     daemon_loop::{Running, asking_tools, call, note},
     home::{Home, root},
+    microphone::recording,
     program::{Tiro, finish},
     pulse::Pulse,
     speaking::ear::Ear,
@@ -119,16 +120,6 @@ fn toml(text: &str) -> Config {
     let file = folder.path().join("config.toml");
     std::fs::write(&file, text).unwrap();
     Config::load(&file).unwrap()
-}
-
-fn recording(name: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("TIRO_DATA").map_or(root().join("../shared/data"), PathBuf::from);
-    let file = data.join("speech").join(name);
-    if file.exists() {
-        return Some(file);
-    }
-    println!("SKIPPED: {} is not there; set TIRO_DATA", file.display());
-    None
 }
 
 /// A voice that says a WAV that we have, for machines without espeak-ng.

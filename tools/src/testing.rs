@@ -130,14 +130,14 @@ fn set_modes(folder: &Path, mode: u32) {
     }
 }
 
-/// A folder or file of the evaluation data: `$TIRO_DATA`, else beside the workspace.
+/// A folder or file of the evaluation data: in the folder that `TIRO_DATA` names, which must have it, else beside the workspace.
 pub fn data(name: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("TIRO_DATA") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-    };
-    let path = root.join(name);
+    let named = std::env::var_os("TIRO_DATA").map(PathBuf::from);
+    let required = named.is_some();
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    let path = named.unwrap_or_else(beside).join(name);
     if !path.exists() {
+        assert!(!required, "TIRO_DATA has no {}", path.display());
         println!("SKIPPED: {} is not there; set TIRO_DATA.", path.display());
         return None;
     }

@@ -135,6 +135,10 @@ fn weights() -> Result<()> {
 fn tests(fast: bool) -> Result<()> {
     let mut nextest = lint::cargo(&["nextest", "run", "--workspace", "--locked"]);
     nextest.env("TIRO_TEST_PYTHON", place::python()?);
+    // The evaluation data may be missing, but not in parts.
+    if let Some(data) = place::data() {
+        nextest.env("TIRO_DATA", std::path::absolute(data)?);
+    }
     if !fast {
         // Engines and weights are there, so a test that needs them may not skip itself.
         nextest

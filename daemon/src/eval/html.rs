@@ -10,6 +10,9 @@ use super::{
 /// As many turns get a bar; a page with ten thousand of them opens in no browser.
 const MAX_BARS: usize = 400;
 
+/// As many tools get a row or a column in the plot of what was called instead; the table below it has all.
+const MAX_CELLS: usize = 24;
+
 const STYLE: &str = "body{font:14px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}\
 td,th{padding:.2rem .6rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top}td.n,th.n{text-align:right}\
@@ -191,6 +194,7 @@ fn confusion(out: &mut String, rows: &[Row]) {
     }
     let mut pairs: Vec<_> = pairs.into_iter().collect();
     pairs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    matrix(out, &pairs);
     out.push_str("<table><tr><th>right<th>called<th class=n>turns");
     for ((wanted, called), count) in pairs {
         let _ = write!(
@@ -201,6 +205,59 @@ fn confusion(out: &mut String, rows: &[Row]) {
         );
     }
     out.push_str("</table>");
+}
+
+/// The same as a plot: a row for each tool that was right, a column for each that was called, the darker the more often.
+fn matrix(out: &mut String, pairs: &[((String, String), usize)]) {
+    let often = |side: fn(&(String, String)) -> &String| {
+        let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
+        for (pair, count) in pairs {
+            *sums.entry(side(pair).as_str()).or_default() += count;
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let shown = sums.into_iter().take(MAX_CELLS).map(|(name, _)| name);
+        shown.collect::<Vec<_>>()
+    };
+    let (rows, columns) = (often(|pair| &pair.0), often(|pair| &pair.1));
+    let most = pairs.first().map_or(1, |(_, count)| *count) as f64;
+    let height = 132 + rows.len() * 20;
+    let _ = write!(out, "<svg viewBox=\"0 0 800 {height}\" role=img>");
+    for (at, name) in columns.iter().enumerate() {
+        let x = 172 + at * 24;
+        let _ = write!(
+            out,
+            "<text x={x} y=124 transform=\"rotate(-60 {x} 124)\">{}</text>",
+            escape(name)
+        );
+    }
+    for (down, right) in rows.iter().enumerate() {
+        let y = 130 + down * 20;
+        let _ = write!(
+            out,
+            "<text x=155 y={} text-anchor=end>{}</text>",
+            y + 13,
+            escape(right)
+        );
+        for (across, called) in columns.iter().enumerate() {
+            let cell = pairs
+                .iter()
+                .find(|((wanted, instead), _)| wanted == right && instead == called);
+            let Some((_, count)) = cell else { continue };
+            let x = 160 + across * 24;
+            let shade = 0.15 + 0.85 * *count as f64 / most;
+            let _ = write!(
+                out,
+                "<rect x={x} y={y} width=22 height=18 fill=#d9534f fill-opacity={shade:.2}><title>{} instead of {}: \
+                 {count}</title></rect><text x={} y={} text-anchor=middle>{count}</text>",
+                escape(called),
+                escape(right),
+                x + 11,
+                y + 13
+            );
+        }
+    }
+    out.push_str("</svg>");
 }
 
 fn mistakes(out: &mut String, rows: &[Row]) {
@@ -286,5 +343,19 @@ mod tests {
         }
         assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
         assert!(page.contains("The first 400 of 401."), "a bound on the bars");
+        assert!(
+            page.contains("<title>none instead of clock.now: 401</title>"),
+            "a cell"
+        );
+    }
+
+    #[test]
+    fn the_plot_of_what_was_called_instead_is_bounded() {
+        let name = |n: usize| format!("tool.n{n}");
+        let pairs: Vec<_> = (0..100).map(|n| ((name(n), name(n + 1)), 100 - n)).collect();
+        let mut out = String::new();
+        matrix(&mut out, &pairs);
+        assert_eq!(out.matches("<rect").count(), MAX_CELLS, "those that happen most");
+        assert!(out.contains("tool.n1 instead of tool.n0: 100") && !out.contains("tool.n60"));
     }
 }

@@ -229,7 +229,7 @@ impl Way {
         match self {
             #[cfg(target_os = "linux")]
             Way::Server(server) => server.name.clone(),
-            Way::Host(host) => host.id().to_string(),
+            Way::Host(host) => host.id().name().to_owned(),
         }
     }
 
