@@ -12,6 +12,7 @@ pub mod ghosts;
 pub mod decode;
 pub mod expected;
 pub mod jump;
+pub mod logits;
 pub mod machine;
 #[cfg(any(feature = "llm", feature = "stt"))]
 pub mod nativelog;
