@@ -390,7 +390,6 @@ fn what_rings_is_silent_while_somebody_speaks() {
             let Some(sound) = sounds(&folder, &[Pause(600), Said(0), Request, Pause(300)]) else {
                 return;
             };
-            let ear = Ear::open(&pulse);
             let (stt, _) = hearing("Computer, never", &["Computer, never mind."]);
             let talk = Talk::with(ScriptedLlm::replies([""; 0]), stt, |parts| {
                 parts.ring.sound = true;
@@ -398,6 +397,8 @@ fn what_rings_is_silent_while_somebody_speaks() {
             })
             .await;
             waits(&talk, &pulse, 0).await;
+            // It records, too, and who waits counts those who do.
+            let ear = Ear::open(&pulse);
             ring(&talk).await;
             let until_heard = async |from: usize| {
                 let began = Instant::now();
