@@ -281,10 +281,10 @@ impl Drop for Pulse {
     }
 }
 
-/// A speaker that nobody hears, and a microphone into which the test speaks.
 /// A port of this machine, as PULSE_SERVER says it.
 const LOOPBACK: &str = "tcp:127.0.0.1:";
 
+/// A speaker that nobody hears, and a microphone into which the test speaks.
 const MODULES: [&str; 3] = [
     // Without norewinds a null sink of PulseAudio loses the first seconds.
     "module-null-sink sink_name=speaker rate=48000 norewinds=1",
