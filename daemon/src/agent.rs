@@ -46,9 +46,10 @@ use later::Untimed;
 use negation::Wanted;
 use rules::{Asked, Phase};
 pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
+use settle::Settled;
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step, Undo};
 use toolbox::{Loaded, Toolbox};
-use tools::discover::Match;
+use tools::{TimeRole, discover::Match};
 
 /// A call whose arguments do not fit, or that names no tool, may be repaired this often in a turn. More attempts
 /// of a small model only repeat the mistake while the person waits.
@@ -374,12 +375,14 @@ impl Agent {
         let wanted = match negation::wanted(&text, &|word| self.toolbox.opens(word)) {
             // An answer to a question of Tiro's may begin as it likes.
             _ if self.talk.asks() && !negation::is_never_mind(&text) => Wanted::All,
+            // "Don't wake me tomorrow" is how people ask for what undoes it.
+            Wanted::Not(unwanted) if self.toolbox.is_undone(&text, unwanted) => Wanted::All,
             wanted => wanted,
         };
         let text = match wanted {
             Wanted::All => text,
             Wanted::Only(rest) => rest.to_owned(),
-            Wanted::Nothing => {
+            Wanted::Not(_) | Wanted::Nothing => {
                 let reply = self.left_alone();
                 self.open(text, context, discovered);
                 return self.reply(reply, Ending::Done);
@@ -543,14 +546,20 @@ impl Agent {
         if !self.toolbox.is_loaded(entry.name) {
             return self.just_in_time(call);
         }
-        let grounded = self.settle_arguments(&mut call, entry);
-        tracing::debug!(tool = entry.name, ?grounded, "arguments that somebody said");
-        if (grounded.made_up || grounded.missing.is_some()) && self.may_copy() {
+        let Settled { grounded, untimed } = self.settle_arguments(&mut call, entry);
+        tracing::debug!(
+            tool = entry.name,
+            ?grounded,
+            untimed,
+            "arguments that somebody said"
+        );
+        // Where no time was said there is none to be copied.
+        if (grounded.made_up || grounded.missing.is_some()) && untimed.is_none() && self.may_copy() {
             self.turn.must_call = vec![(entry.name.to_owned(), 1.0)];
             return Step::Generate(self.ask());
         }
         // Without it the tool takes no such call, so nothing comes of it; that it was meant is part of the turn.
-        self.turn.missing = grounded.missing;
+        self.turn.missing = untimed.map(str::to_owned).or(grounded.missing);
         self.turn.own_words = grounded.own_words;
         if !self.turn.seen.insert(format!("{}{}", call.name, call.arguments)) {
             return self.give_up();
@@ -607,7 +616,7 @@ impl Agent {
             Outcome::Done(output) => self.done(call, output),
             Outcome::Misfit(text) => {
                 if let Some(missing) = self.turn.missing.take() {
-                    return self.reply(words::missing(&missing), Ending::CouldNot);
+                    return self.reply(self.asks_for(&call.name, &missing), Ending::CouldNot);
                 }
                 self.turn.stumbled = true;
                 self.mistake(call.clone(), text)
@@ -626,6 +635,16 @@ impl Agent {
                 words::asked_first(),
                 Ending::NeedsConfirmation,
             ),
+        }
+    }
+
+    /// The question for what a call of this tool lacks.
+    fn asks_for(&self, tool: &str, missing: &str) -> String {
+        let times = self.toolbox.find(tool).map_or(&[][..], |entry| entry.times);
+        match times.iter().find(|(name, _)| *name == missing) {
+            Some((_, TimeRole::Length)) => words::how_long(),
+            Some(_) => words::when(),
+            None => words::missing(missing),
         }
     }
 

@@ -38,6 +38,16 @@ pub fn missing(argument: &str) -> String {
     }
 }
 
+/// A call lacks its time.
+pub fn when() -> String {
+    "When shall that be?".to_owned()
+}
+
+/// A call lacks the length of time that it is about.
+pub fn how_long() -> String {
+    "For how long?".to_owned()
+}
+
 /// The model has no call for what was said.
 pub fn not_sure() -> String {
     "I am not sure what you mean. Please say it another way.".to_owned()

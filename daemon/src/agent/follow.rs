@@ -350,7 +350,7 @@ impl Agent {
 }
 
 /// Words that say where a thing goes and not which thing is meant.
-const POSITIONS: &[&str] = &["back", "down", "forward", "off", "on", "up"];
+pub(super) const POSITIONS: &[&str] = &["back", "down", "forward", "off", "on", "up"];
 /// Words that put a thing into a position, name it by a pronoun, or are said around that.
 const PLACING: &[&str] = &[
     "a", "again", "bit", "can", "could", "it", "little", "make", "now", "please", "put", "set", "switch",

@@ -120,6 +120,8 @@ pub(super) enum Wanted<'a> {
     All,
     /// This part only: "don't set an alarm, set a timer".
     Only(&'a str),
+    /// Nothing of this, which is all that it says: "don't wake me tomorrow".
+    Not(&'a str),
     /// Nothing.
     Nothing,
 }
@@ -157,13 +159,14 @@ pub(super) fn wanted<'a>(text: &'a str, opens: &dyn Fn(&str) -> bool) -> Wanted<
                 let rest = &text[places[rest].0..];
                 return match wanted(rest, opens) {
                     Wanted::All => Wanted::Only(rest),
+                    Wanted::Not(_) => Wanted::Nothing,
                     other => other,
                 };
             }
             _ => {}
         }
     }
-    Wanted::Nothing
+    Wanted::Not(&text[places[from].0..])
 }
 
 /// Whether these words begin as requests do, and are not one of several things that were named: "pause, skip or stop".
@@ -270,15 +273,34 @@ mod tests {
             "never read my messages aloud",
             "let's not move the meeting",
             "don't set an alarm for tomorrow, I'm off",
-            "don't play it, but don't add it either",
             "don't add, play or send anything",
             "don't bother to send it",
             "I don't want an alarm tomorrow",
             "I don't want to be woken tomorrow",
+        ] {
+            assert!(
+                matches!(wanted(text), Wanted::Not(_)),
+                "{text}: {:?}",
+                wanted(text)
+            );
+        }
+        for text in [
+            "don't play it, but don't add it either",
             "never mind",
             "no, forget it",
         ] {
             assert_eq!(wanted(text), Wanted::Nothing, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_known() {
+        for (text, not) in [
+            ("please don't wake me tomorrow", "wake me tomorrow"),
+            ("I don't want to be woken tomorrow", "woken tomorrow"),
+            ("no, there's no need to save it", "save it"),
+        ] {
+            assert_eq!(wanted(text), Wanted::Not(not), "{text}");
         }
     }
 

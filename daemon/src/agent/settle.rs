@@ -9,13 +9,22 @@ use super::{
     names, refer, switches, times,
 };
 
+/// What became of the arguments of a call.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) grounded: Grounded,
+    /// A required time for which the person said nothing.
+    pub(super) untimed: Option<&'static str>,
+}
+
 impl Agent {
     /// Puts right what a model wrote, from what was said and what the call before was about; what nobody said goes last.
-    pub(super) fn settle_arguments(&self, call: &mut Call, entry: &Entry) -> Grounded {
+    pub(super) fn settle_arguments(&self, call: &mut Call, entry: &Entry) -> Settled {
         let schema = entry.parameters();
         let said = self.talk.said();
+        let mut untimed = None;
         if let Some(said) = said.last() {
-            times::settle(&mut call.arguments, entry, said);
+            untimed = times::settle(&mut call.arguments, entry, said);
             times::without_time(&mut call.arguments, entry);
             let told = self.last.as_ref().map_or("", |last| last.text.as_str());
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
@@ -37,7 +46,7 @@ impl Agent {
             }
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
-        ground::ground(
+        let grounded = ground::ground(
             entry.name,
             &mut call.arguments,
             &schema,
@@ -45,6 +54,7 @@ impl Agent {
             &said,
             &names.unwrap_or_default(),
             entry.worded,
-        )
+        );
+        Settled { grounded, untimed }
     }
 }

@@ -19,7 +19,10 @@ use tools::{
     when::{joined, said_times},
 };
 
-use super::{Agent, Call, Ending, Reply, Step, conversation::points_back, rules::Asked, toolbox::Toolbox};
+use super::{
+    Agent, Call, Ending, Reply, Step, conversation::points_back, follow::POSITIONS, rules::Asked,
+    schema::required, toolbox::Toolbox,
+};
 
 /// Words that join requests.
 const JOINTS: &[&str] = &["also", "and", "plus", "then"];
@@ -261,6 +264,7 @@ fn first_cut<'a>(
             // A verb that only names a tool has to be that of the tool which was found.
             && (begins != Begin::Verb || bare_verb(second.name) == Some(&word))
             && (words.len() - next > 1 || second.name.ends_with(&format!(".{word}")))
+            && names_enough(left, first)
         {
             return Some((left, right));
         }
@@ -378,6 +382,16 @@ const SUBJECTS: &[&str] = &[
 /// What follows a verb that is none of many requests; else it may be a noun: "turn off wifi and bluetooth".
 const OBJECTS: &[&str] = &["all", "it", "my", "that", "the", "them", "these", "this", "those"];
 
+/// Whether a request is more than its verb, where its tool needs more: "open up and play music" names nothing to open.
+fn names_enough(request: &str, tool: &Entry) -> bool {
+    let words = words(request);
+    let mut words = words
+        .into_iter()
+        .filter(|word| !is(POLITE, *word, request))
+        .skip(1);
+    words.any(|word| !is(POSITIONS, word, request)) || required(&tool.parameters()).next().is_none()
+}
+
 /// Whether this puts down something that has a time.
 fn has_time(tool: &Entry) -> bool {
     tool.times.iter().any(|(_, role)| *role == TimeRole::At)
@@ -456,6 +470,10 @@ mod tests {
             &["volume to twenty percent and lower"],
         );
         check("remind me to pause and mute", &["remind me to pause and mute"]);
+        check(
+            "open Firefox and play some jazz",
+            &["open Firefox", "play some jazz"],
+        );
     }
 
     #[test]
@@ -585,6 +603,8 @@ mod tests {
             "what is the weather like today and tomorrow",
             "add close the windows and lock the door to my list",
             "remind me at 9 p.m. lock the door",
+            "open up and play some jazz",
+            "open and read me my newest mail",
             "tomorrow morning at nine, remind me that the library books are due",
             "what is on my calendar tomorrow",
             "and",

@@ -15,14 +15,13 @@ use tools::{
 
 use super::schema::requires;
 
-/// Puts the times among the arguments of a call right, from what was said.
-pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) {
-    let Some(given) = arguments.as_object_mut() else {
-        return;
-    };
+/// Puts the times among the arguments of a call right, from what was said. Whatever was filled with words that are no time and
+/// were not meant for one is left out; which of it is required is what is returned.
+pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) -> Option<&'static str> {
+    let given = arguments.as_object_mut()?;
     let (times, schema) = (entry.times, entry.parameters());
     let found = match times.is_empty() {
-        true => return,
+        true => return None,
         false => said_times(said),
     };
     let mut sentence = Sentence {
@@ -32,22 +31,18 @@ pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) {
     };
     let required = |name: &str| requires(&schema, name);
     if sentence.found.is_empty() {
-        // A word that may be meant for a day, and is none that anybody knows, is left: the tool says so. What is no time and
-        // was not said in this sentence either is not, nor is what the tool deals with: "out of my calendar".
-        let of_tool: Vec<String> = words(entry.name).collect();
-        let may_be =
-            |word: &str| !is_small(word) && !says_little(word) && !of_tool.iter().any(|of| of == word);
-        return given.retain(|name, value| {
-            let is_meant = |text: &str| {
-                is_time(text) || words(text).any(|word| words(said).any(|w| w == word) && may_be(&word))
-            };
-            let says_something = || {
-                value
-                    .as_str()
-                    .is_none_or(|text| !is_empty(text) && is_meant(text))
-            };
-            required(name) || times.iter().all(|(time, _)| time != name) || says_something()
-        });
+        let unmeant: Vec<&'static str> = times
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| {
+                let text = given.get(*name).and_then(Value::as_str);
+                text.is_some_and(|text| !is_time(text) && !sentence.means(text, given, times, entry.name))
+            })
+            .collect();
+        for name in &unmeant {
+            given.shift_remove(*name);
+        }
+        return unmeant.into_iter().find(|name| required(name));
     }
     sentence.turn_round(given, times);
     for (name, _) in times {
@@ -70,6 +65,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) {
         let kept = |name: &str| required(name) || times.iter().any(|(time, _)| *time == name);
         sentence.clear(given, &kept);
     }
+    None
 }
 
 /// Puts what says more about a time to where it belongs when no time was named: small models take Tokyo for the place that a
@@ -121,6 +117,33 @@ enum Taken {
 }
 
 impl<'a> Sentence<'a> {
+    /// Whether words that are no time that anybody knows were meant for one, so that the tool says so: they stand where times do
+    /// ("on blursday"), and are neither what the tool deals with ("out of my calendar") nor what another argument says as well.
+    fn means(&self, text: &str, given: &Map<String, Value>, times: Times<'_>, tool: &str) -> bool {
+        const LEADS: [&str; 19] = [
+            "about", "after", "at", "before", "by", "during", "each", "every", "for", "from", "in", "last",
+            "next", "on", "since", "this", "till", "to", "until",
+        ];
+        const BETWEEN: [&str; 4] = ["a", "an", "my", "the"];
+        let Some(place) = place(self.said, text) else {
+            return false;
+        };
+        let names =
+            |word: String| !is_small(&word) && !says_little(&word) && !words(tool).any(|of| of == word);
+        let said: Vec<String> = words(&self.said[..place.start]).collect();
+        let before = said.iter().rev().find(|word| !BETWEEN.contains(&word.as_str()));
+        let is_led = [words(text).next().as_ref(), before]
+            .into_iter()
+            .flatten()
+            .any(|word| LEADS.contains(&word.as_str()));
+        let is_same = |value: &Value| value.as_str().is_some_and(|value| words(value).eq(words(text)));
+        let is_elsewhere = given
+            .iter()
+            .filter(|(name, _)| times.iter().all(|(time, _)| time != name))
+            .any(|(_, value)| is_same(value) || value.as_array().is_some_and(|all| all.iter().any(is_same)));
+        is_led && !is_elsewhere && words(text).any(names)
+    }
+
     fn text(&self, at: usize) -> &'a str {
         &self.said[self.found[at].place.clone()]
     }
@@ -577,11 +600,7 @@ fn is_small(word: &str) -> bool {
     ["a", "an", "at", "for", "from", "in", "on", "the", "to", "until"].contains(&word)
 }
 
-/// Whether a text has nothing but words that name nothing: "after all".
-fn is_empty(text: &str) -> bool {
-    words(text).all(|word| says_little(&word))
-}
-
+/// Whether a word names nothing: of "after all" none does.
 fn says_little(word: &str) -> bool {
     const LITTLE: [&str; 12] = [
         "after", "again", "all", "anyway", "away", "instead", "more", "off", "out", "then", "though", "too",

@@ -28,6 +28,10 @@ const WIDE: usize = 10;
 /// The score of a tool that nothing speaks for, under that of any that is found.
 const SILENT: f32 = 0.03;
 
+/// From this score on a request that something is not done is one for what undoes it. It is far over the one that acts: to leave
+/// alone what was to be undone costs another sentence.
+const UNDOES: f32 = 0.5;
+
 /// Tenths of bytes in a token of a schema, until the model's own tokenizer has counted.
 const BYTES_PER_TOKEN: usize = 35;
 
@@ -325,6 +329,20 @@ impl Toolbox {
         let mut hits = self.raw(words, !lifts.is_empty());
         lift(&mut hits, &lifts);
         hits
+    }
+
+    /// Whether who says that something is not to be asks for what undoes it: the index, which learned from what people say, is
+    /// sure of a tool for all of the words that is of the same domain as the one for what is `unwanted`, and another. Where both
+    /// are the same, as for "don't delete it", the words only forbid.
+    pub fn is_undone(&self, words: &str, unwanted: &str) -> bool {
+        let best = |words: &str| {
+            let best = self.rank(words).into_iter().next()?;
+            Some((self.find(&best.name)?, best.score))
+        };
+        let (Some((whole, score)), Some((not, _))) = (best(words), best(unwanted)) else {
+            return false;
+        };
+        score >= UNDOES && whole.name != not.name && whole.domain() == not.domain()
     }
 
     /// Whether these words name something of the person's own that this tool looks at, or asks about before it changes it.

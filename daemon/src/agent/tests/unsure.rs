@@ -104,3 +104,45 @@ fn the_persons_yes_is_not_for_what_a_guest_said() {
         ask.openings
     );
 }
+
+#[test]
+fn who_does_not_want_a_thing_may_want_what_undoes_it() {
+    for words in [
+        "do not wake me up tomorrow",
+        "no need to remind me about the bins",
+    ] {
+        let ask = say(&mut whole(), words);
+        let undoes = ["alarms.cancel", "reminders.delete"];
+        let first = ask.openings.first().map(|opening| opening.text.as_str());
+        let first = first.unwrap_or_default();
+        assert!(undoes.iter().any(|tool| first.contains(tool)), "{words}: {first}");
+    }
+    // What would be undone is no other thing, or not surely.
+    for words in [
+        "don't delete my alarm",
+        "don't set an alarm for tomorrow",
+        "let's not move the meeting",
+    ] {
+        let end = reply(said(&mut whole(), words, Asked::default()));
+        assert_eq!((end.text, end.end), (words::declined(), Ending::Done), "{words}");
+    }
+}
+
+#[test]
+fn a_call_without_its_time_asks_when() {
+    let mut agent = whole();
+    say(&mut agent, "add lunch with Mike to my calendar");
+    let arguments = json!({"title": "lunch", "start": "lunch with Mike", "end": "Mike", "people": ["Mike"]});
+    let made = json!({"name": "calendar.create_event", "arguments": arguments});
+    let made = call(agent.step(Input::Generated(format!("<tool_call>\n{made}\n</tool_call>"))));
+    assert_eq!(made.arguments, json!({"title": "lunch", "people": ["Mike"]}));
+    let end = reply(did(&mut agent, made, Outcome::Misfit("start is missing".into())));
+    assert_eq!((end.text, end.end), (words::when(), Ending::CouldNot));
+    // The answer goes on from there.
+    let ask = say(&mut agent, "tomorrow at noon");
+    assert!(
+        ask.openings[0].text.contains("calendar.create_event"),
+        "{:?}",
+        ask.openings
+    );
+}

@@ -13,6 +13,49 @@ fn check(tool: &str, said: &str, given: Value, expect: Value) {
 }
 
 #[test]
+fn what_is_no_time_and_was_not_meant_for_one_is_asked_for() {
+    let event = tools::ALL
+        .iter()
+        .find(|entry| entry.name == "calendar.create_event")
+        .unwrap();
+    for (said, start, location, kept) in [
+        ("add lunch with mike", "lunch with mike", None, false),
+        (
+            "put a meeting with Ray in my calendar",
+            "my calendar",
+            None,
+            false,
+        ),
+        (
+            "a meeting with derrick in highest",
+            "highest",
+            Some("highest"),
+            false,
+        ),
+        ("add a meeting with jane", "next Friday morning tea", None, false),
+        // Where times stand, and no time that anybody knows: the tool says which words it does not understand.
+        ("a meeting with derrick on blursday", "blursday", None, true),
+        (
+            "a meeting with fred at the next available slot",
+            "next available slot",
+            None,
+            true,
+        ),
+        // From the request before.
+        ("no, with mike", "tomorrow at ten", None, true),
+    ] {
+        let mut arguments = json!({"title": "meeting", "start": start, "end": start});
+        if let Some(place) = location {
+            arguments["location"] = place.into();
+        }
+        let untimed = settle(&mut arguments, event, said);
+        assert_eq!(untimed, (!kept).then_some("start"), "{said}");
+        assert_eq!(arguments.get("start").is_some(), kept, "{said} {arguments}");
+        assert_eq!(arguments.get("end").is_some(), kept, "{said} {arguments}");
+    }
+}
+
+#[test]
 fn an_end_that_is_the_start_once_more_goes() {
     check(
         "calendar.create_event",
