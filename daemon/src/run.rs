@@ -6,6 +6,7 @@ mod foresee;
 mod front;
 mod listening;
 mod look;
+mod making_way;
 mod mute;
 mod meant;
 mod notices;
@@ -29,6 +30,7 @@ use front::{BusFront, Questions, lock};
 use futures_util::FutureExt as _;
 pub use listening::{Action, Push};
 pub use look::Look;
+use making_way::Way;
 use models::llm::Prepared;
 use mute::Mute;
 pub use mute::is_muted;
@@ -70,6 +72,13 @@ pub enum Event {
         number: u64,
         /// What it did.
         report: Box<Report>,
+    },
+    /// The turn of a guest gave way to the person.
+    GaveWay {
+        /// Which.
+        number: u64,
+        /// What was asked.
+        asking: Box<Asking>,
     },
     /// A client withdraws what it asked for, or stops the turn that is running when it asked for nothing.
     Cancel {
@@ -245,9 +254,6 @@ pub struct Asking {
     pub reply: oneshot::Sender<Result<String, String>>,
 }
 
-/// Turns that may wait. A person does not have more on their mind, a broken script may.
-const MAX_WAITING: usize = 8;
-
 /// After this long without a turn the conversation is over and forgotten.
 const CONVERSATION: Duration = Duration::from_secs(10 * 60);
 
@@ -350,6 +356,8 @@ struct Running {
     /// Whether the person spoke it, so that it speaks to them.
     spoken: bool,
     told: Arc<listening::Told>,
+    /// How it gives way to the person, if it is a guest's.
+    way: Option<Way>,
     task: JoinHandle<()>,
 }
 
@@ -434,6 +442,7 @@ impl Daemon {
             match inbox.recv().await.unwrap_or(Event::Stop) {
                 Event::Ask(asking) => self.ask(*asking),
                 Event::Ended { number, report } => self.ended(number, &report),
+                Event::GaveWay { number, asking } => self.gave_way(number, *asking),
                 Event::Cancel { client, any, done } => self.cancel(client, any, done),
                 Event::Confirm { id, answer, done } => {
                     _ = done.send(lock(&self.questions).answer(id, answer));
@@ -512,18 +521,6 @@ impl Daemon {
         }
     }
 
-    fn ask(&mut self, asking: Asking) {
-        if self.running.is_none() && !self.listens() {
-            self.begin(asking);
-        } else if self.waiting.len() < MAX_WAITING {
-            self.waiting.push_back(asking);
-        } else {
-            let _ = asking
-                .reply
-                .send(Err(format!("{MAX_WAITING} requests are waiting already")));
-        }
-    }
-
     /// A conversation that nobody went on with is over.
     fn part_after_silence(&mut self) {
         if self.last_turn.elapsed() > CONVERSATION {
@@ -553,12 +550,14 @@ impl Daemon {
         let (signals, happenings) = mpsc::unbounded_channel();
         let spoken = asking.speech.is_some() && asking.guest.is_none();
         let (at_desktop, told) = (asking.notify, Arc::<listening::Told>::default());
+        let way = asking.guest.is_some().then(Way::default);
         let mut front = BusFront {
             signals,
             questions: Arc::clone(&self.questions),
             state: Arc::clone(&self.state),
             entered: (client, self.events.clone()),
             told: Arc::clone(&told),
+            way: way.clone(),
             yes: asking.yes,
             interactive: asking.interactive,
             desktop: asking.notify.then(|| self.desktop()),
@@ -566,7 +565,7 @@ impl Daemon {
             muted: self.mute.watched(),
             mouth: self.mouth(&asking),
         };
-        let desktop = front.desktop.clone();
+        let (desktop, gives_way) = (front.desktop.clone(), way.clone());
         let task = tokio::spawn(async move {
             let before = match &desktop {
                 Some(desktop) => desktop.before().await,
@@ -579,7 +578,23 @@ impl Daemon {
                 drop(front);
                 outcome
             };
-            let (outcome, ()) = tokio::join!(turn, pump(asking.connection.as_ref(), happenings));
+            let whole = async { tokio::join!(turn, pump(asking.connection.as_ref(), happenings)).0 };
+            let made_way = async {
+                match &gives_way {
+                    Some(way) => way.given().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let outcome = tokio::select! {
+                biased;
+                outcome = whole => Some(outcome),
+                () = made_way => None,
+            };
+            let Some(outcome) = outcome else {
+                let asking = Box::new(asking);
+                let _ = events.send(Event::GaveWay { number, asking }).await;
+                return;
+            };
             let outcome = outcome.unwrap_or_else(|_| {
                 tracing::error!("a turn panicked");
                 // What the conversation is like after a panic, nobody knows.
@@ -605,6 +620,7 @@ impl Daemon {
             at_desktop,
             spoken,
             told,
+            way,
             task,
         });
     }

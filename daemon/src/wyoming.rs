@@ -16,10 +16,12 @@ mod speaker;
 mod voice;
 mod serve;
 mod session;
+mod manners;
 
 pub use asr::{Recogniser, recogniser};
 pub use describe::{Offer, Program};
 pub use line::{Reader, Trouble, Writer};
+pub use manners::shared;
 pub use place::Place;
 pub use serve::{Server, Services, listens_to, others_may, serving};
 pub use sound::{Format, Sound};

@@ -218,7 +218,7 @@ impl Tool for Panics {
 }
 
 /// The tools, and the two above.
-fn test_tools(parts: &mut Parts) {
+pub fn test_tools(parts: &mut Parts) {
     let mut tools = tools::ALL.to_vec();
     tools.extend([Entry::of::<Slow>(), Entry::of::<Panics>()]);
     parts.tools = tools.leak();

@@ -15,6 +15,7 @@ mod spoken;
 
 mod chat;
 mod daemon_loop;
+mod making_way;
 mod session;
 mod service;
 mod answers;

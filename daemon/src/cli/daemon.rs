@@ -13,6 +13,7 @@ use crate::{
     act::finish_writes,
     bus, dav, hotkey, post,
     reply::say_aside,
+    room::Room,
     run::{Daemon, Event, Source},
     supervisor::Supervisor,
     wyoming,
@@ -30,8 +31,9 @@ pub async fn run(app: &App) -> anyhow::Result<ExitCode> {
     let socket = app.paths.socket()?;
     let door = bus::listen(&socket).await?;
     let (events, inbox) = mpsc::channel(64);
-    let room = app.room()?;
-    let satellites = wyoming::serving(&app.config, &room, app.parts().limits, events.clone())?;
+    let (own, guests) = wyoming::shared(app.stt()?);
+    let room = Room::new(app.llm()?, own, app.parts());
+    let satellites = wyoming::serving(&app.config, guests, app.parts().limits, events.clone())?;
     let daemon = Daemon::new(room, app.parts(), events.clone());
     let serving = tokio::spawn(bus::serve(door, events.clone()));
     let satellites = satellites.map(tokio::spawn);

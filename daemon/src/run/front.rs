@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use prompts::words;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{desktop_front::DesktopFront, listening::Told, speaking::Mouth};
+use super::{desktop_front::DesktopFront, listening::Told, making_way::Way, speaking::Mouth};
 use crate::{
     consent::Question,
     reply::{Confirmation, Front, Happening, State},
@@ -32,6 +32,8 @@ pub struct BusFront {
     pub entered: (u64, mpsc::Sender<Event>),
     /// Whether the answer was told.
     pub told: Arc<Told>,
+    /// How it gives way to the person, if it is a guest's.
+    pub way: Option<Way>,
     /// Every question is answered with yes.
     pub yes: bool,
     /// The client answers questions.
@@ -121,6 +123,11 @@ impl Front for BusFront {
     fn show(&mut self, happening: &Happening) {
         if matches!(happening, Happening::Replied { .. }) && !self.told.tell() {
             return;
+        }
+        if let (Happening::Acting { .. } | Happening::Saying { .. } | Happening::Replied { .. }, Some(way)) =
+            (happening, &self.way)
+        {
+            way.begin();
         }
         if let Happening::State { state } = happening {
             *lock(&self.state) = *state;

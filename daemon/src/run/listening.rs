@@ -15,7 +15,7 @@ use prompts::words;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    Asking, Daemon, Event, MAX_WAITING, Running, Source,
+    Asking, Daemon, Event, Running, Source,
     front::{Speaking, lock},
     meant::OWN,
 };
@@ -516,10 +516,10 @@ impl Daemon {
     /// What was said becomes a turn, before all that was typed. It belongs to the person, who may have asked for it with
     /// a key: it is told by a notification, and to the client that asked, should it still be there.
     fn spoken(&mut self, speech: Speech, client: u64, connection: Option<Client>) {
-        let before = self.waiting.iter().take_while(|a| a.speech.is_some()).count();
-        if before >= MAX_WAITING {
+        if self.is_full_of_speech() {
             return self.answer(TOO_MANY.to_owned(), client);
         }
+        let before = self.waiting.iter().take_while(|a| a.speech.is_some()).count();
         let (reply, replied) = oneshot::channel();
         let events = self.events.clone();
         tokio::spawn(async move {
@@ -541,6 +541,7 @@ impl Daemon {
             reply,
         };
         self.waiting.insert(before, asking);
+        self.make_way();
     }
 
     /// What was said answers a question, should it be an answer.

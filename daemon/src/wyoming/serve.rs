@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     config::{Config, SttBackend},
-    room::{Limits, Room},
+    room::Limits,
     run::{self, Source},
 };
 
@@ -264,20 +264,21 @@ impl Drop for Entered {
     }
 }
 
-/// What serves clients as long as the daemon runs; `None` where the config wants nobody served.
+/// What serves clients with the guests' recogniser (`shared`) as long as the daemon runs; `None` where the config wants nobody
+/// served.
 ///
 /// # Errors
 /// What is wrong with the config.
 pub fn serving(
     config: &Config,
-    room: &Room,
+    stt: Arc<dyn Stt>,
     limits: Limits,
     events: mpsc::Sender<run::Event>,
 ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
     let Some(place) = listens_to(config)? else {
         return Ok(None);
     };
-    let services = Services::of(config, Arc::clone(room.stt()), limits, Some(events.clone()))?;
+    let services = Services::of(config, stt, limits, Some(events.clone()))?;
     let others = config.wyoming.allow_others;
     Ok(Some(keep_serving(place, others, services, events)))
 }
