@@ -24,7 +24,7 @@ section! {
         /// How fast: 2 is twice as fast as usual. Your own command has its own speed.
         #[schemars(range(min = 0.5, max = 3.0))]
         rate: f64 = 1.0,
-        /// How loud, from 0 to 1.
+        /// How loud, from 0 to 1. `say` of macOS and a command that plays by itself are as loud as they are.
         #[schemars(range(min = 0.0, max = 1.0))]
         volume: f64 = 1.0,
         /// A program that reads a text and plays it, or writes it as a WAV file to its output, with its arguments, such as

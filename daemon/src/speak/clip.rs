@@ -29,6 +29,8 @@ pub trait Maker: Send + Sync {
 pub struct Clip {
     bytes: Vec<u8>,
     length: Duration,
+    /// Where the samples begin, if they are whole numbers of 16 bits.
+    samples: Option<usize>,
 }
 
 /// Slowest and fastest sampling, Hz.
@@ -46,13 +48,16 @@ impl Clip {
             let length = le32(&bytes, at + 4)?;
             match bytes.get(at..at + 4)? {
                 b"data" => break,
-                b"fmt " => format = Some((le32(&bytes, at + 12)?, le16(&bytes, at + 20)?)),
+                b"fmt " => {
+                    let plain = le16(&bytes, at + 8)? == 1 && le16(&bytes, at + 22)? == 16;
+                    format = Some((le32(&bytes, at + 12)?, le16(&bytes, at + 20)?, plain));
+                }
                 _ => {}
             }
             // Chunks begin at even offsets.
             at = at.checked_add(8)?.checked_add(usize::try_from(length).ok()?)? + length as usize % 2;
         }
-        let (rate, frame) = format.filter(|(rate, frame)| RATES.contains(rate) && *frame > 0)?;
+        let (rate, frame, plain) = format.filter(|(rate, frame, _)| RATES.contains(rate) && *frame > 0)?;
         let rest = bytes.len() - at - 8;
         let promised = le32(&bytes, at + 4)? as usize;
         let sound = match promised {
@@ -66,7 +71,23 @@ impl Clip {
         bytes[at + 4..at + 8].copy_from_slice(&sound.to_le_bytes());
         let frames = f64::from(sound / u32::from(frame));
         let length = Duration::from_secs_f64(frames / f64::from(rate));
-        Some(Clip { bytes, length })
+        Some(Clip {
+            bytes,
+            length,
+            samples: plain.then_some(at + 8),
+        })
+    }
+
+    /// The same, softer: 1 leaves it as it is, 0 is silence. Sound that is not of whole numbers of 16 bits, as nearly all voices
+    /// write, stays as loud as it is.
+    pub fn softened(mut self, volume: f32) -> Clip {
+        if let (Some(from), true) = (self.samples, volume < 1.0) {
+            let (samples, _) = self.bytes[from..].as_chunks_mut::<2>();
+            for sample in samples {
+                *sample = ((f32::from(i16::from_le_bytes(*sample)) * volume.max(0.0)) as i16).to_le_bytes();
+            }
+        }
+        self
     }
 
     /// Plain samples, little endian, of so many a second, bytes and channels. `None` when there is no such sound.
@@ -198,6 +219,19 @@ mod tests {
         odd[40..44].copy_from_slice(&0u32.to_le_bytes());
         odd.push(1);
         assert_eq!(Clip::of(odd).unwrap().bytes, whole);
+    }
+
+    #[test]
+    fn sound_is_made_softer_where_its_samples_are_known() {
+        let loud = wav(&[100, -100, i16::MAX, i16::MIN, 0]);
+        let soft = |volume| Clip::of(loud.clone()).unwrap().softened(volume).bytes;
+        assert_eq!(soft(0.5), wav(&[50, -50, 16383, -16384, 0]));
+        assert_eq!(soft(0.0), wav(&[0; 5]));
+        assert_eq!(soft(1.0), loud);
+        let samples: Vec<u8> = [0.5_f32, -0.5].iter().flat_map(|s| s.to_le_bytes()).collect();
+        let mut float = Clip::pcm(16_000, 4, 1, &samples).unwrap().bytes;
+        float[20] = 3;
+        assert_eq!(Clip::of(float.clone()).unwrap().softened(0.5).bytes, float);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Program {
     absent: String,
     speaker: Option<String>,
     rate: f32,
+    /// How much softer its sound is made, where it does not do that itself.
+    volume: f32,
 }
 
 /// espeak-ng, as it is installed with most screen readers.
@@ -68,6 +70,7 @@ pub fn espeak(settings: &Settings) -> Program {
         absent: "espeak-ng is not installed.".to_owned(),
         speaker: settings.speaker.clone(),
         rate: settings.rate,
+        volume: 1.0,
     }
 }
 
@@ -85,6 +88,7 @@ pub fn say(settings: &Settings) -> Program {
         absent: "There is no program `say`; it is a part of macOS.".to_owned(),
         speaker: settings.speaker.clone(),
         rate: settings.rate,
+        volume: settings.volume,
     }
 }
 
@@ -103,6 +107,7 @@ pub fn command(settings: &Settings) -> Program {
         words,
         speaker: settings.speaker.clone(),
         rate: settings.rate,
+        volume: settings.volume,
     }
 }
 
@@ -167,9 +172,12 @@ impl Maker for Program {
         };
         match out.is_empty() {
             true => Ok(None),
-            false => Clip::of(out).map(Some).ok_or_else(|| {
-                self.failed("it printed something that is no WAV file; it should play the text, or write one")
-            }),
+            false => match Clip::of(out) {
+                Some(clip) => Ok(Some(clip.softened(self.volume))),
+                None => Err(self.failed(
+                    "it printed something that is no WAV file; it should play the text, or write one",
+                )),
+            },
         }
     }
 }
