@@ -230,6 +230,11 @@ pub fn terminate(pid: u32) {
     signal(pid, rustix::process::Signal::TERM);
 }
 
+/// Sends SIGINT, as Ctrl-C does.
+pub fn interrupt(pid: u32) {
+    signal(pid, rustix::process::Signal::INT);
+}
+
 /// Sends SIGKILL.
 pub fn kill(pid: u32) {
     signal(pid, rustix::process::Signal::KILL);

@@ -2,6 +2,7 @@
 //! acts, and what it says is heard on the virtual speaker and recognised again.
 
 mod keyed;
+mod trying;
 
 use std::{
     cell::{Cell, RefCell},
