@@ -92,6 +92,18 @@ pub fn without_time(arguments: &mut Value, entry: &Entry) {
     }
 }
 
+/// With which something is put somewhere else.
+const MOVES: [&str; 8] = [
+    "bring",
+    "change",
+    "move",
+    "postpone",
+    "push",
+    "reschedule",
+    "shift",
+    "switch",
+];
+
 /// The arguments of a tool that are times.
 type Times<'a> = &'a [(&'a str, TimeRole)];
 
@@ -275,8 +287,9 @@ impl<'a> Sentence<'a> {
         let Some((start, _)) = times.iter().find(|(_, role)| *role == TimeRole::Moved) else {
             return;
         };
-        // Of several times the model knows best which is which.
-        let [one] = &self.found[..] else { return };
+        let [one] = &self.found[..] else {
+            return self.turn_round_both(given, times, start);
+        };
         let before = self.said[..one.place.start].split_whitespace().next_back();
         let is_there = one.kind == Kind::Time && before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
         let ends = words(self.said).any(|word| ENDING.contains(&word.as_str()));
@@ -292,14 +305,41 @@ impl<'a> Sentence<'a> {
         let is_it = |(name, role): &&(&str, TimeRole)| match role {
             TimeRole::End => given.contains_key(*name),
             TimeRole::Find if named => false,
-            TimeRole::Find => standing(name)
-                .is_some_and(|place| one.place.start <= place.end && place.start <= one.place.end),
+            TimeRole::Find => match standing(name) {
+                Some(place) => one.place.start <= place.end && place.start <= one.place.end,
+                // Worded by the model: "15:00".
+                None => given
+                    .get(*name)
+                    .and_then(Value::as_str)
+                    .is_some_and(|text| same(text, self.text(0), Hint::Schedule)),
+            },
             _ => false,
         };
         let holder = times.iter().find(is_it).map(|(name, _)| *name);
         if let Some(text) = holder.and_then(|name| given.shift_remove(name)) {
             given.insert((*start).to_owned(), text);
         }
+    }
+
+    /// The same where both times were named: what is moved "from tuesday two thursday" was on Tuesday and goes to Thursday,
+    /// however the "to" was heard. Of other times the model knows best which is which.
+    fn turn_round_both(&self, given: &mut Map<String, Value>, times: Times<'_>, start: &str) {
+        let is_time = |one: &Mention| one.kind == Kind::Time;
+        let both = self.found.len() == 2 && self.found.iter().all(is_time);
+        if !both || !self.moves() || !self.is_led_by(0, "from") {
+            return;
+        }
+        // Where it was is left to the model: a "to" that was heard as "two" stands at its end.
+        let to = self.text(1);
+        let is_it = |value: &Value| value.as_str().is_some_and(|text| holds(text, to));
+        let ends = times.iter().filter(|(_, role)| *role == TimeRole::End);
+        let end = ends
+            .map(|(name, _)| *name)
+            .find(|name| given.get(*name).is_some_and(is_it));
+        if let Some(end) = end {
+            given.shift_remove(end);
+        }
+        given.insert(start.to_owned(), to.into());
     }
 
     fn take_one(
@@ -332,12 +372,12 @@ impl<'a> Sentence<'a> {
         let wanted = self.worded(one, timing);
         let mention = self.text(one);
         let more = holds(text, mention) && (is_time(text) || timing == TimeRole::Moved);
-        match divided
-            || more
-            || [mention, &wanted]
-                .iter()
-                .any(|said| same(text, said, hint(timing)))
-        {
+        let is_same = |said: &str| same(text, said, hint(timing));
+        match divided || more || is_same(mention) || is_same(&wanted) {
+            // In the person's own words: "15:00" would be left out later, because nobody said it.
+            true if timing == TimeRole::Moved && place(self.said, text).is_none() && is_same(&wanted) => {
+                Taken::Said(wanted)
+            }
             true => Taken::AsItIs,
             false => Taken::Said(wanted),
         }
@@ -368,18 +408,7 @@ impl<'a> Sentence<'a> {
 
     /// Where a thing goes that is moved from one time to another, where the sentence takes both for one stretch of time.
     fn moved_to(&self, one: usize) -> Option<String> {
-        const MOVES: [&str; 8] = [
-            "bring",
-            "change",
-            "move",
-            "postpone",
-            "push",
-            "reschedule",
-            "shift",
-            "switch",
-        ];
-        let moves = words(self.said).any(|word| MOVES.contains(&word.as_str()));
-        if !moves || !self.is_led_by(one, "from") {
+        if !self.moves() || !self.is_led_by(one, "from") {
             return None;
         }
         let text = self.text(one);
@@ -389,6 +418,11 @@ impl<'a> Sentence<'a> {
             let single = |text: &str| is_time(text) && said_times(text).len() == 1;
             (single(from) && single(to)).then(|| to.to_owned())
         })
+    }
+
+    /// Whether something is put somewhere else.
+    fn moves(&self) -> bool {
+        words(self.said).any(|word| MOVES.contains(&word.as_str()))
     }
 
     /// Whether another argument has other words of the same time: "from tuesday to thursday".
@@ -415,10 +449,13 @@ impl<'a> Sentence<'a> {
                 continue;
             }
             let text = self.text(one);
-            // A day and its hour that were said apart.
-            let apart = times.iter().find_map(|(name, _)| {
+            let lost = times
+                .iter()
+                .find(|(name, timing)| !given.contains_key(*name) && self.takes(*timing, one));
+            // A day and its hour that were said apart. The time of what is looked for has no part of where that is moved to.
+            let apart = times.iter().find_map(|(name, timing)| {
                 let both = joined(given.get(*name)?.as_str()?, text)?;
-                Some((*name, both))
+                (*timing != TimeRole::Find || lost.is_none()).then_some((*name, both))
             });
             let elsewhere = self
                 .stands_elsewhere(one, given)
@@ -429,9 +466,6 @@ impl<'a> Sentence<'a> {
                 self.used[one] = Some(name.to_owned());
                 continue;
             }
-            let lost = times
-                .iter()
-                .find(|(name, timing)| !given.contains_key(*name) && self.takes(*timing, one));
             let Some((name, timing)) = lost else { continue };
             match elsewhere {
                 None => {}

@@ -126,6 +126,35 @@ fn a_time_that_was_named_is_not_lost() {
 }
 
 #[test]
+fn where_something_goes_is_no_part_of_where_it_is() {
+    // The model had the day from the answer before.
+    check(
+        "calendar.update_event",
+        "move it to three",
+        json!({"event": "Dentist", "when": "tomorrow", "start": "tomorrow at 15:00"}),
+        json!({"event": "Dentist", "start": "three"}),
+    );
+    check(
+        "calendar.update_event",
+        "move it to three",
+        json!({"event": "Dentist", "when": "15:00", "start": "15:00"}),
+        json!({"event": "Dentist", "start": "three"}),
+    );
+    check(
+        "calendar.update_event",
+        "move bored meeting from tuesday two thursday at nine",
+        json!({"event": "bored meeting", "start": "from tuesday two", "end": "thursday at nine"}),
+        json!({"event": "bored meeting", "start": "thursday at nine"}),
+    );
+    check(
+        "calendar.query",
+        "what is on tomorrow, around three",
+        json!({"when": "tomorrow"}),
+        json!({"when": "tomorrow, around three"}),
+    );
+}
+
+#[test]
 fn a_time_that_was_cut_or_worded_anew_is_the_one_that_was_said() {
     check(
         "calendar.update_event",
