@@ -397,7 +397,7 @@ const VOICES: [(&str, &str); 12] = [
     ("en-029", "150"),
 ];
 
-/// What people live with: about one an hour of talk that is for an assistant and does not call it.
+/// None was seen in 1.33 hours. With more than this something has changed.
 const MOST_AN_HOUR: f64 = 2.0;
 
 /// What one of them says, or a loud line.
