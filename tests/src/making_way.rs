@@ -5,10 +5,11 @@ use daemon::{
     report::Report,
     run::{Asking, Event},
 };
-use models::scripted::{Reply, ScriptedLlm};
+use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::oneshot;
 
 use crate::daemon_loop::{Running, ask, asking_tools, call, note};
+use crate::microphone::{Talk, alone_in};
 
 /// A guest asks; what it is told.
 async fn guest(running: &Running, client: u64, text: &str) -> oneshot::Receiver<Result<String, String>> {
@@ -67,7 +68,7 @@ async fn a_guest_that_only_thinks_gives_way_and_is_answered_after_the_person() {
     assert_eq!(prompts.len(), 3);
     assert!(
         !prompts[1].contains("Anna's number"),
-        "what gave way left no trace"
+        "nor is it in what the model reads for the person"
     );
     running.stop().await;
 }
@@ -105,7 +106,7 @@ async fn what_a_guest_has_begun_is_not_done_twice() {
     running.until("asked", |s| s.state == "confirming").await;
     let person = Tiro1Proxy::new(&client).await.unwrap();
     assert!(person.confirm(question(&person).await, true).await.unwrap());
-    running.until("acting", |s| s.state == "acting").await;
+    // From here on it is not put off, whether it has begun to write or is about to.
     let own = ask(&client, TOMORROW).await.unwrap();
     assert!(own.reply.contains("Dentist"), "{}", own.reply);
     assert_eq!(answer(told).await.reply, "Written.");
@@ -146,4 +147,69 @@ async fn the_person_goes_before_guests_and_guests_do_not_fill_their_places() {
         answer(told).await;
     }
     running.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_guest_has_only_read_does_not_keep_the_person_waiting() {
+    let both = "show my calendar for tomorrow and make a note about milk";
+    let milk = || Reply::Text(note("milk"));
+    let script = [calendar(), milk(), contacts(), calendar(), milk()];
+    let running = Running::start_with(ScriptedLlm::replies(script), asking_tools).await;
+    let client = running.client().await;
+    let told = guest(&running, SATELLITE, both).await;
+    running.until("asked", |s| s.state == "confirming").await;
+    let own = ask(&client, "what is Anna's number").await.unwrap();
+    assert!(own.reply.contains("Anna"), "{}", own.reply);
+    running.until("asked again", |s| s.state == "confirming").await;
+    let person = Tiro1Proxy::new(&client).await.unwrap();
+    assert!(person.confirm(question(&person).await, true).await.unwrap());
+    let theirs = answer(told).await;
+    assert!(
+        theirs.reply.contains("Dentist") && theirs.reply.contains("note"),
+        "{}",
+        theirs.reply
+    );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_guest_that_gave_way_can_still_withdraw() {
+    let hangs = || Reply::Hang("Once upon".into());
+    let running = Running::start(ScriptedLlm::replies([hangs(), hangs(), calendar()])).await;
+    let (first, second) = (running.client().await, running.client().await);
+    let told = guest(&running, SATELLITE, "what is Anna's number").await;
+    running.until_asked(1).await;
+    let own = tokio::spawn(async move { ask(&first, "tell me a story").await });
+    running.until_asked(2).await;
+    let cancel = Event::Cancel {
+        client: SATELLITE,
+        any: false,
+        done: oneshot::channel().0,
+    };
+    running.happens(cancel).await;
+    assert!(told.await.is_err(), "nobody is left who would answer");
+    Tiro1Proxy::new(&second).await.unwrap().cancel().await.unwrap();
+    assert!(own.await.unwrap().is_err());
+    let next = ask(&second, TOMORROW).await.unwrap();
+    assert!(next.reply.contains("Dentist"), "{}", next.reply);
+    assert_eq!(running.llm.prompts().len(), 3, "the guest's is not begun again");
+    running.stop().await;
+}
+
+#[test]
+fn who_begins_to_speak_puts_a_guest_off_and_loses_nothing_of_theirs() {
+    let name = "who_begins_to_speak_puts_a_guest_off_and_loses_nothing_of_theirs";
+    alone_in("making_way", name, async |_, pulse| {
+        let llm = ScriptedLlm::replies([Reply::Hang("Once upon".into()), contacts()]);
+        let talk = Talk::with(llm, ScriptedStt::replies::<&str>([]), |_| ()).await;
+        let told = guest(&talk.running, SATELLITE, "what is Anna's number").await;
+        talk.running.until_asked(1).await;
+        talk.open("start", &pulse).await;
+        talk.running.until("put off", |s| s.waiting == 1).await;
+        let asked = talk.running.llm.prompts().len();
+        assert_eq!(asked, 1, "nothing begins while somebody may speak");
+        assert_eq!(talk.listen("cancel").await, "idle");
+        let theirs = answer(told).await;
+        assert!(theirs.reply.contains("Anna"), "{}", theirs.reply);
+    });
 }

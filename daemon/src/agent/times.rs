@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 use tools::{
-    Entry, TimeRole,
+    Effect, Entry, TimeRole,
     discover::words::is_stop_word,
     when::{Hint, Kind, Mention, is_time, joined, names_hours, said_times, same},
 };
@@ -35,8 +35,14 @@ pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) -> Option<&'stat
             .iter()
             .map(|(name, _)| *name)
             .filter(|name| {
+                let is_meant = |text: &str| match (required(name), role(times, name)) {
+                    // Who asks when something is says what, and need not name a time.
+                    (true, _) if entry.effect == Effect::Read => true,
+                    (true, _) | (_, TimeRole::End) => sentence.means(text, given, times, entry.name),
+                    _ => sentence.says(text, entry.name),
+                };
                 let text = given.get(*name).and_then(Value::as_str);
-                text.is_some_and(|text| !is_time(text) && !sentence.means(text, given, times, entry.name))
+                text.is_some_and(|text| !is_time(text) && !is_meant(text))
             })
             .collect();
         for name in &unmeant {
@@ -132,16 +138,14 @@ impl<'a> Sentence<'a> {
     /// Whether words that are no time that anybody knows were meant for one, so that the tool says so: they stand where times do
     /// ("on blursday"), and are neither what the tool deals with ("out of my calendar") nor what another argument says as well.
     fn means(&self, text: &str, given: &Map<String, Value>, times: Times<'_>, tool: &str) -> bool {
-        const LEADS: [&str; 19] = [
-            "about", "after", "at", "before", "by", "during", "each", "every", "for", "from", "in", "last",
-            "next", "on", "since", "this", "till", "to", "until",
+        const LEADS: [&str; 22] = [
+            "about", "after", "at", "before", "by", "during", "each", "every", "for", "from", "if", "in",
+            "last", "next", "on", "once", "since", "this", "till", "to", "until", "when",
         ];
         const BETWEEN: [&str; 4] = ["a", "an", "my", "the"];
         let Some(place) = place(self.said, text) else {
             return false;
         };
-        let names =
-            |word: String| !is_small(&word) && !says_little(&word) && !words(tool).any(|of| of == word);
         let said: Vec<String> = words(&self.said[..place.start]).collect();
         let before = said.iter().rev().find(|word| !BETWEEN.contains(&word.as_str()));
         let is_led = [words(text).next().as_ref(), before]
@@ -153,7 +157,15 @@ impl<'a> Sentence<'a> {
             .iter()
             .filter(|(name, _)| times.iter().all(|(time, _)| time != name))
             .any(|(_, value)| is_same(value) || value.as_array().is_some_and(|all| all.iter().any(is_same)));
-        is_led && !is_elsewhere && words(text).any(names)
+        is_led && !is_elsewhere && self.says(text, tool)
+    }
+
+    /// Whether words that are no time were said, and not only such that name nothing or what the tool deals with. The tool then
+    /// says that it does not understand them, so that nothing of what was said is lost.
+    fn says(&self, text: &str, tool: &str) -> bool {
+        let names =
+            |word: &String| !is_small(word) && !says_little(word) && !words(tool).any(|of| of == *word);
+        words(text).any(|word| names(&word) && words(self.said).any(|said| said == word))
     }
 
     fn text(&self, at: usize) -> &'a str {
@@ -287,15 +299,18 @@ impl<'a> Sentence<'a> {
         let Some((start, _)) = times.iter().find(|(_, role)| *role == TimeRole::Moved) else {
             return;
         };
+        // Of other times the model knows best which is which.
+        if words(self.said).any(|word| ENDING.contains(&word.as_str())) {
+            return;
+        }
         let [one] = &self.found[..] else {
             return self.turn_round_both(given, times, start);
         };
         let before = self.said[..one.place.start].split_whitespace().next_back();
         let is_there = one.kind == Kind::Time && before.is_some_and(|word| word.eq_ignore_ascii_case("to"));
-        let ends = words(self.said).any(|word| ENDING.contains(&word.as_str()));
         // Where it began before is no answer, either, where nobody said it.
         let standing = |name: &str| place(self.said, given.get(name)?.as_str()?);
-        if !is_there || ends || standing(start).is_some() {
+        if !is_there || standing(start).is_some() {
             return;
         }
         // "To tomorrow's lunch" says which one.
@@ -322,7 +337,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// The same where both times were named: what is moved "from tuesday two thursday" was on Tuesday and goes to Thursday,
-    /// however the "to" was heard. Of other times the model knows best which is which.
+    /// however the "to" was heard.
     fn turn_round_both(&self, given: &mut Map<String, Value>, times: Times<'_>, start: &str) {
         let is_time = |one: &Mention| one.kind == Kind::Time;
         let both = self.found.len() == 2 && self.found.iter().all(is_time);
@@ -452,10 +467,11 @@ impl<'a> Sentence<'a> {
             let lost = times
                 .iter()
                 .find(|(name, timing)| !given.contains_key(*name) && self.takes(*timing, one));
-            // A day and its hour that were said apart. The time of what is looked for has no part of where that is moved to.
+            // A day and its hour that were said apart. Where something is moved to is no part of the time of what is looked for.
+            let goes_there = lost.is_some() && self.is_led_by(one, "to");
             let apart = times.iter().find_map(|(name, timing)| {
                 let both = joined(given.get(*name)?.as_str()?, text)?;
-                (*timing != TimeRole::Find || lost.is_none()).then_some((*name, both))
+                (*timing != TimeRole::Find || !goes_there).then_some((*name, both))
             });
             let elsewhere = self
                 .stands_elsewhere(one, given)

@@ -331,9 +331,10 @@ impl Toolbox {
         hits
     }
 
-    /// Whether who says that something is not to be asks for what undoes it: the index, which learned from what people say, is
-    /// sure of a tool for all of the words that is of the same domain as the one for what is `unwanted`, and another. Where both
-    /// are the same, as for "don't delete it", the words only forbid.
+    /// Whether who says that something is not to be asks for something else, mostly for what undoes it: the index, which learned
+    /// from what people say, is sure of a tool for all of the words that is of the same domain as the one for what is `unwanted`,
+    /// and another. Where both are the same, as for "don't delete it", the words only forbid. What the other tool does is not
+    /// looked at here; whether it may is a matter of consent, as ever.
     pub fn is_undone(&self, words: &str, unwanted: &str) -> bool {
         let best = |words: &str| {
             let best = self.rank(words).into_iter().next()?;

@@ -124,9 +124,15 @@ impl Front for BusFront {
         if matches!(happening, Happening::Replied { .. }) && !self.told.tell() {
             return;
         }
-        if let (Happening::Acting { .. } | Happening::Saying { .. } | Happening::Replied { .. }, Some(way)) =
-            (happening, &self.way)
-        {
+        let begins = match happening {
+            // What only reads is dropped with the turn, and read again.
+            Happening::Acting { tool, .. } => {
+                tools::find(tool).is_none_or(|entry| entry.effect != tools::Effect::Read)
+            }
+            Happening::Saying { .. } | Happening::Replied { .. } => true,
+            _ => false,
+        };
+        if let Some(way) = self.way.as_ref().filter(|_| begins) {
             way.begin();
         }
         if let Happening::State { state } = happening {
@@ -196,7 +202,12 @@ impl Front for BusFront {
                 self.guest.is_some(),
             )
         });
-        told.await.unwrap_or(Confirmation::No)
+        let answer = told.await.unwrap_or(Confirmation::No);
+        // Whoever agreed is not asked again.
+        if let Some(way) = self.way.as_ref().filter(|_| answer != Confirmation::No) {
+            way.begin();
+        }
+        answer
     }
 }
 

@@ -412,7 +412,12 @@ impl Daemon {
         let interrupts = open.interrupts;
         self.stop_learning();
         self.parts.speak.earcon(Earcon::Begins);
-        let meant = |running: &mut Running| Some(running.number) == interrupts && running.told.stop();
+        let is_it = |running: &Running| Some(running.number) == interrupts;
+        // What a guest asked for is not lost because the person has something to say.
+        if self.running.as_ref().is_some_and(|r| is_it(r) && r.way.is_some()) {
+            return self.make_way();
+        }
+        let meant = |running: &mut Running| is_it(running) && running.told.stop();
         if let Some(running) = self.running.take_if(meant) {
             running.task.abort();
             let mut listenings = self.open.iter_mut().chain(&mut self.closing);

@@ -1,5 +1,5 @@
-//! Who waits for whom: the person's own requests go before those of guests, and a guest's turn that has done nothing yet gives
-//! way to the person and is begun again. So no satellite and no program makes the person wait longer than one act takes.
+//! Who waits for whom: the person's own requests go before those of guests, and a guest's turn that has changed and said nothing
+//! yet gives way to the person and is begun again. So what makes the person wait is at most something that they agreed to.
 
 use std::sync::{
     Arc,
@@ -17,12 +17,12 @@ const MAX_WAITING: usize = 8;
 #[derive(Clone, Default)]
 pub(super) struct Way {
     wanted: Arc<Notify>,
-    /// Whether the turn did or said something: then it is not begun a second time.
+    /// Whether the turn changed or said something, or the person agreed to that: then it is not begun a second time.
     begun: Arc<AtomicBool>,
 }
 
 impl Way {
-    /// The turn does or says something. Called from within the turn itself, so that nothing comes between this and what it does.
+    /// From now on it is not begun a second time. Called from within the turn itself, so that nothing comes between this and what it does.
     pub(super) fn begin(&self) {
         self.begun.store(true, Ordering::Release);
     }

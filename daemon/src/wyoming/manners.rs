@@ -11,19 +11,27 @@ use models::{
     llm::EngineStats,
     stt::{OnSegment, Stt, SttInfo, Transcribe, Transcript},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
+/// While somebody speaks, what they said so far is recognised again and again, half a second apart; their sentence is over when
+/// nothing was for so long.
+const PAUSE: Duration = Duration::from_secs(2);
 /// So often a guest gives way. Whoever lives beside a television that wants to be heard again and again gets through after that.
 const PATIENCE: usize = 5;
 
 /// Makes two of a recogniser: the person's own, and the one for guests.
 pub fn shared(stt: Arc<dyn Stt>) -> (Arc<dyn Stt>, Arc<dyn Stt>) {
-    let wanted = watch::Sender::new(Clips::default());
-    let guests = Guests {
-        stt: Arc::clone(&stt),
-        wanted: wanted.subscribe(),
+    sharing(stt, PAUSE)
+}
+
+fn sharing(stt: Arc<dyn Stt>, pause: Duration) -> (Arc<dyn Stt>, Arc<dyn Stt>) {
+    let clips = watch::Sender::new(Clips::default());
+    let guests = Side::Guests(clips.subscribe(), pause);
+    let of = |side| -> Arc<dyn Stt> {
+        let stt = Arc::clone(&stt);
+        Arc::new(Shared { stt, side })
     };
-    (Arc::new(Person { stt, wanted }), Arc::new(guests))
+    (of(Side::Person(clips)), of(guests))
 }
 
 /// The clips of the person.
@@ -35,16 +43,17 @@ struct Clips {
     begun: usize,
 }
 
-/// The recogniser as the person has it.
-struct Person {
+/// The recogniser as one side has it.
+struct Shared {
     stt: Arc<dyn Stt>,
-    wanted: watch::Sender<Clips>,
+    side: Side,
 }
 
-/// The recogniser as guests have it.
-struct Guests {
-    stt: Arc<dyn Stt>,
-    wanted: watch::Receiver<Clips>,
+/// Whose it is.
+enum Side {
+    Person(watch::Sender<Clips>),
+    /// And how long the person has to be silent after they were given way.
+    Guests(watch::Receiver<Clips>, Duration),
 }
 
 /// A clip of the person's that is being recognised.
@@ -66,10 +75,21 @@ impl Drop for Wanting<'_> {
     }
 }
 
-/// Waits until the person wants nothing, and tells how many clips they had so far. One who is gone for good wants nothing.
-async fn quiet(wanted: &mut watch::Receiver<Clips>) -> usize {
-    let _ = wanted.wait_for(|clips| clips.open == 0).await;
-    wanted.borrow().begun
+/// Waits until the person wants nothing and has wanted nothing for so long, and tells how many clips they had so far. One who is
+/// gone for good wants nothing.
+async fn quiet(wanted: &mut watch::Receiver<Clips>, pause: Duration) -> usize {
+    loop {
+        let so_far = wanted
+            .wait_for(|clips| clips.open == 0)
+            .await
+            .map(|clips| clips.begun);
+        let Ok(so_far) = so_far else {
+            return wanted.borrow().begun;
+        };
+        if pause.is_zero() || timeout(pause, more(wanted, so_far)).await.is_err() {
+            return so_far;
+        }
+    }
 }
 
 /// Waits until the person had more clips than so many.
@@ -79,36 +99,37 @@ async fn more(wanted: &mut watch::Receiver<Clips>, than: usize) {
     }
 }
 
-#[async_trait]
-impl Stt for Person {
-    async fn info(&self) -> Result<SttInfo, EngineError> {
-        self.stt.info().await
+/// Recognises for a guest, anew whenever the person wanted something meanwhile.
+async fn yielding(
+    stt: &dyn Stt,
+    mut wanted: watch::Receiver<Clips>,
+    silence: Duration,
+    request: Transcribe,
+    on_segment: OnSegment<'_>,
+) -> Result<Transcript, EngineError> {
+    let mut pause = Duration::ZERO;
+    for _ in 0..PATIENCE {
+        let before = quiet(&mut wanted, pause).await;
+        pause = silence;
+        // Told when it is whole, because it may begin anew.
+        let mut segments = Vec::new();
+        let mut keep = |segment: &_| segments.push(Clone::clone(segment));
+        let done = tokio::select! {
+            biased;
+            () = more(&mut wanted, before) => None,
+            done = stt.transcribe(request.clone(), &mut keep) => Some(done),
+        };
+        if let Some(done) = done {
+            segments.iter().for_each(on_segment);
+            return done;
+        }
     }
-
-    async fn load(&self) -> Result<(), EngineError> {
-        self.stt.load().await
-    }
-
-    fn patience(&self, samples: usize) -> Duration {
-        self.stt.patience(samples)
-    }
-
-    async fn transcribe(
-        &self,
-        request: Transcribe,
-        on_segment: OnSegment<'_>,
-    ) -> Result<Transcript, EngineError> {
-        let _wanting = Wanting::begin(&self.wanted);
-        self.stt.transcribe(request, on_segment).await
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.stt.stats()
-    }
+    quiet(&mut wanted, Duration::ZERO).await;
+    stt.transcribe(request, on_segment).await
 }
 
 #[async_trait]
-impl Stt for Guests {
+impl Stt for Shared {
     async fn info(&self) -> Result<SttInfo, EngineError> {
         self.stt.info().await
     }
@@ -126,24 +147,15 @@ impl Stt for Guests {
         request: Transcribe,
         on_segment: OnSegment<'_>,
     ) -> Result<Transcript, EngineError> {
-        let mut wanted = self.wanted.clone();
-        for _ in 0..PATIENCE {
-            let before = quiet(&mut wanted).await;
-            // Told when it is whole, because it may begin anew.
-            let mut segments = Vec::new();
-            let mut keep = |segment: &_| segments.push(Clone::clone(segment));
-            let done = tokio::select! {
-                biased;
-                () = more(&mut wanted, before) => None,
-                done = self.stt.transcribe(request.clone(), &mut keep) => Some(done),
-            };
-            if let Some(done) = done {
-                segments.iter().for_each(on_segment);
-                return done;
+        match &self.side {
+            Side::Person(clips) => {
+                let _wanting = Wanting::begin(clips);
+                self.stt.transcribe(request, on_segment).await
+            }
+            Side::Guests(clips, pause) => {
+                yielding(&*self.stt, clips.clone(), *pause, request, on_segment).await
             }
         }
-        quiet(&mut wanted).await;
-        self.stt.transcribe(request, on_segment).await
     }
 
     fn stats(&self) -> EngineStats {
@@ -160,6 +172,12 @@ mod tests {
     /// Long enough for a task to come to where it waits.
     const A_WHILE: Duration = Duration::from_millis(50);
 
+    async fn until(script: &ScriptedStt, asked: usize) {
+        while script.requests().len() < asked {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     async fn text(stt: &Arc<dyn Stt>) -> String {
         let heard = stt.transcribe(Transcribe::default(), &mut |_| {}).await;
         heard.unwrap().text
@@ -172,14 +190,12 @@ mod tests {
             Reply::Text("the person".to_owned()),
             Reply::Text("the guest".to_owned()),
         ]));
-        let (person, guests) = shared(script.clone());
+        let (person, guests) = sharing(script.clone(), A_WHILE);
         let guest = tokio::spawn(async move { text(&guests).await });
-        while script.requests().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(&script, 1).await;
         // It would hang for ever.
         assert_eq!(
-            tokio::time::timeout(A_WHILE * 20, text(&person)).await,
+            timeout(A_WHILE * 20, text(&person)).await,
             Ok("the person".to_owned())
         );
         assert_eq!(guest.await.unwrap(), "the guest");
@@ -192,11 +208,9 @@ mod tests {
             Reply::Hang(String::new()),
             Reply::Text("the guest".to_owned()),
         ]));
-        let (person, guests) = shared(script.clone());
+        let (person, guests) = sharing(script.clone(), A_WHILE);
         let speaking = tokio::spawn(async move { text(&person).await });
-        while script.requests().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(&script, 1).await;
         let guest = tokio::spawn(async move { text(&guests).await });
         tokio::time::sleep(A_WHILE).await;
         assert_eq!(script.requests().len(), 1, "the guest is not heard meanwhile");
@@ -205,16 +219,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_sentence_that_is_recognised_as_it_grows_costs_a_guest_one_beginning() {
+        let own = (0..PATIENCE + 2).map(|n| Reply::Text(format!("so far {n}")));
+        let first = [Reply::Hang(String::new())];
+        let last = [Reply::Hang(String::new()), Reply::Text("the guest".to_owned())];
+        let script = first.into_iter().chain(own).chain(last);
+        let script = Arc::new(ScriptedStt::replies(script));
+        let (person, guests) = sharing(script.clone(), A_WHILE * 4);
+        let guest = tokio::spawn(async move { text(&guests).await });
+        until(&script, 1).await;
+        for n in 0..PATIENCE + 2 {
+            assert_eq!(text(&person).await, format!("so far {n}"));
+            tokio::time::sleep(A_WHILE / 5).await;
+        }
+        until(&script, PATIENCE + 4).await;
+        // It still gives way.
+        assert_eq!(text(&person).await, "the guest");
+        guest.abort();
+    }
+
+    #[tokio::test]
     async fn nobody_gives_way_for_ever() {
         let hangs = (0..PATIENCE).flat_map(|_| [Reply::Hang(String::new()), Reply::Text("tv".to_owned())]);
         let last = [Reply::Text("the guest".to_owned())];
         let script = Arc::new(ScriptedStt::replies(hangs.chain(last)));
-        let (person, guests) = shared(script.clone());
+        let (person, guests) = sharing(script.clone(), A_WHILE);
         let guest = tokio::spawn(async move { text(&guests).await });
         for round in 0..PATIENCE {
-            while script.requests().len() < round * 2 + 1 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            until(&script, round * 2 + 1).await;
             assert_eq!(text(&person).await, "tv");
         }
         assert_eq!(guest.await.unwrap(), "the guest");

@@ -56,6 +56,30 @@ fn what_is_no_time_and_was_not_meant_for_one_is_asked_for() {
 }
 
 #[test]
+fn nothing_that_may_be_a_time_is_lost() {
+    for (tool, said, given) in [
+        (
+            "reminders.create",
+            "remind me to close the windows when it rains",
+            json!({"title": "close the windows", "due": "when it rains"}),
+        ),
+        (
+            "reminders.create",
+            "remind me choose day to call mum",
+            json!({"title": "call mum", "due": "choose day"}),
+        ),
+        ("clock.resolve", "when is Diwali", json!({"text": "Diwali"})),
+        (
+            "calendar.update_event",
+            "change the workshop from monday to end at five",
+            json!({"event": "workshop", "when": "from monday", "end": "at five"}),
+        ),
+    ] {
+        check(tool, said, given.clone(), given);
+    }
+}
+
+#[test]
 fn an_end_that_is_the_start_once_more_goes() {
     check(
         "calendar.create_event",
@@ -145,6 +169,12 @@ fn where_something_goes_is_no_part_of_where_it_is() {
         "move bored meeting from tuesday two thursday at nine",
         json!({"event": "bored meeting", "start": "from tuesday two", "end": "thursday at nine"}),
         json!({"event": "bored meeting", "start": "thursday at nine"}),
+    );
+    check(
+        "calendar.update_event",
+        "rename tomorrow's call at three to project review",
+        json!({"event": "call", "when": "tomorrow", "title": "project review"}),
+        json!({"event": "call", "when": "tomorrow at three", "title": "project review"}),
     );
     check(
         "calendar.query",
