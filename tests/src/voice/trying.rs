@@ -56,7 +56,8 @@ fn real_who_tries_a_phrase_is_shown_what_was_heard() {
         pulse.speak(&sound);
     };
     let (child, lines) = trying(&tiro, &pulse);
-    play(&[Pause(300), Request, Pause(1000)]);
+    // A recorder is there a moment before the microphone is open.
+    play(&[Pause(1500), Request, Pause(1000)]);
     let other = lines.recv_timeout(WHILE).unwrap();
     assert_eq!(other["heard"], false, "{other}");
     assert!(other["text"].as_str().unwrap().contains("time"), "{other}");
@@ -72,8 +73,10 @@ fn real_who_tries_a_phrase_is_shown_what_was_heard() {
     finish(child).expect_code(0);
     pulse.until_recorders(0);
 
-    // Nobody said it this time, and the sound server ends.
-    let (child, _lines) = trying(&tiro, &pulse);
+    // Nobody says it this time, and the sound server ends.
+    let (child, lines) = trying(&tiro, &pulse);
+    play(&[Pause(1500), Request, Pause(1000)]);
+    assert_eq!(lines.recv_timeout(WHILE).unwrap()["heard"], false);
     pulse.kill();
     let ran = finish(child);
     assert_ne!(ran.code, Some(0));
