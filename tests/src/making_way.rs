@@ -1,15 +1,18 @@
-//! Guests and the person want things at the same time: the person never waits for a guest.
+//! Guests and the person want things at the same time: the person waits for nothing of a guest's but what they agreed to.
 
 use daemon::{
     bus::Tiro1Proxy,
+    reply::Confirmation,
     report::Report,
     run::{Asking, Event},
 };
 use models::scripted::{Reply, ScriptedLlm, ScriptedStt};
 use tokio::sync::oneshot;
 
-use crate::daemon_loop::{Running, ask, asking_tools, call, note};
-use crate::microphone::{Talk, alone_in};
+use crate::{
+    daemon_loop::{Running, ask, asking_tools, call, note, test_tools},
+    microphone::{Talk, alone_in},
+};
 
 /// A guest asks; what it is told.
 async fn guest(running: &Running, client: u64, text: &str) -> oneshot::Receiver<Result<String, String>> {
@@ -98,9 +101,33 @@ async fn a_question_of_a_guest_is_put_again_when_the_person_has_what_they_want()
 }
 
 #[tokio::test]
+async fn who_says_wait_has_not_agreed_and_is_not_kept_waiting() {
+    let milk = || Reply::Text(note("milk"));
+    let running = Running::start_with(ScriptedLlm::replies([milk(), calendar(), milk()]), asking_tools).await;
+    let client = running.client().await;
+    let told = guest(&running, SATELLITE, "note milk").await;
+    running.until("asked", |s| s.state == "confirming").await;
+    let person = Tiro1Proxy::new(&client).await.unwrap();
+    let (id, (done, counted)) = (question(&person).await, oneshot::channel());
+    let answer_wait = Event::Confirm {
+        id,
+        answer: Confirmation::Wait,
+        done,
+    };
+    running.happens(answer_wait).await;
+    assert!(counted.await.unwrap());
+    let own = ask(&client, TOMORROW).await.unwrap();
+    assert!(own.reply.contains("Dentist"), "{}", own.reply);
+    running.until("asked again", |s| s.state == "confirming").await;
+    assert!(person.confirm(question(&person).await, false).await.unwrap());
+    assert_eq!(answer(told).await.calls[0].status, "declined");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_a_guest_has_begun_is_not_done_twice() {
     let script = [Reply::Text(call("test.slow", "{}")), calendar()];
-    let running = Running::start_with(ScriptedLlm::replies(script), crate::daemon_loop::test_tools).await;
+    let running = Running::start_with(ScriptedLlm::replies(script), test_tools).await;
     let client = running.client().await;
     let told = guest(&running, SATELLITE, "write slowly").await;
     running.until("asked", |s| s.state == "confirming").await;

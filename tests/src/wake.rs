@@ -399,7 +399,7 @@ const VOICES: [(&str, &str); 12] = [
 
 /// Requests that are listened to where nobody wants more, some four minutes.
 const REQUESTS: usize = 50;
-/// None was seen in 1.33 hours. With more than this something has changed.
+/// None was seen in 1.33 hours. With more than this something has changed; in a few minutes one is more.
 const MOST_AN_HOUR: f64 = 2.0;
 
 /// What one of them says, or a loud line.
@@ -420,8 +420,7 @@ fn synthetic(folder: &Path, voice: &str, speed: &str, words: &str) -> Option<Vec
 }
 
 /// How often what people ask of assistants, with none of these words in it, is taken for a phrase in an hour; every other request
-/// in a kitchen.
-/// `TIRO_REQUESTS` says how many; 1,000 are more than an hour.
+/// in a kitchen. `TIRO_REQUESTS` says how many; 1,000 are more than an hour.
 #[tokio::test]
 async fn real_requests_to_others_are_no_call() {
     let Some(train) = data("train") else { return };
@@ -466,7 +465,6 @@ async fn real_requests_to_others_are_no_call() {
             others.len()
         );
         assert!(rate < MOST_AN_HOUR, "{phrase}: {others:?}");
-        assert!(requests > REQUESTS || others.is_empty(), "{phrase}: {others:?}");
     }
 }
 

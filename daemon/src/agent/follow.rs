@@ -279,7 +279,7 @@ impl Agent {
             let (same_domain, same) = (domain(&hit.name) == last.domain(), hit.name == last.name);
             let (own, odds) = match (same, same_domain) {
                 (true, _) => (hit.score, same_tool),
-                // "Turn it off" after "is bluetooth on": what it names by itself is nothing, and so is what its neighbours make of it.
+                // "Turn it off" after "is bluetooth on" names nothing by itself, so its neighbours make nothing of it.
                 (false, true) if valued => (hit.score, 1.0),
                 (false, true) => (hit.score.max(SAME_VERB * of_verb(&hit.name)), same_domain_odds),
                 (false, false) if hit.tier == Tier::Name && shared(&hit.name) => (hit.score, OTHER_VERB),

@@ -124,15 +124,9 @@ impl Front for BusFront {
         if matches!(happening, Happening::Replied { .. }) && !self.told.tell() {
             return;
         }
-        let begins = match happening {
-            // What only reads is dropped with the turn, and read again.
-            Happening::Acting { tool, .. } => {
-                tools::find(tool).is_none_or(|entry| entry.effect != tools::Effect::Read)
-            }
-            Happening::Saying { .. } | Happening::Replied { .. } => true,
-            _ => false,
-        };
-        if let Some(way) = self.way.as_ref().filter(|_| begins) {
+        if let Some(way) = &self.way
+            && begins(happening)
+        {
             way.begin();
         }
         if let Happening::State { state } = happening {
@@ -204,10 +198,22 @@ impl Front for BusFront {
         });
         let answer = told.await.unwrap_or(Confirmation::No);
         // Whoever agreed is not asked again.
-        if let Some(way) = self.way.as_ref().filter(|_| answer != Confirmation::No) {
+        if let (Some(way), Confirmation::Yes | Confirmation::Change(_)) = (&self.way, &answer) {
             way.begin();
         }
         answer
+    }
+}
+
+/// Whether a turn in which this happens is not begun a second time.
+fn begins(happening: &Happening) -> bool {
+    match happening {
+        // What only reads is dropped with the turn, and read again.
+        Happening::Acting { tool, .. } => {
+            tools::find(tool).is_none_or(|entry| entry.effect != tools::Effect::Read)
+        }
+        Happening::Saying { .. } | Happening::Replied { .. } => true,
+        _ => false,
     }
 }
 

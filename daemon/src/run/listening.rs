@@ -17,6 +17,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::{
     Asking, Daemon, Event, Running, Source,
     front::{Speaking, lock},
+    making_way::MAX_WAITING,
     meant::OWN,
 };
 use crate::{
@@ -521,10 +522,10 @@ impl Daemon {
     /// What was said becomes a turn, before all that was typed. It belongs to the person, who may have asked for it with
     /// a key: it is told by a notification, and to the client that asked, should it still be there.
     fn spoken(&mut self, speech: Speech, client: u64, connection: Option<Client>) {
-        if self.is_full_of_speech() {
+        let before = self.waiting.iter().take_while(|a| a.speech.is_some()).count();
+        if before >= MAX_WAITING {
             return self.answer(TOO_MANY.to_owned(), client);
         }
-        let before = self.waiting.iter().take_while(|a| a.speech.is_some()).count();
         let (reply, replied) = oneshot::channel();
         let events = self.events.clone();
         tokio::spawn(async move {

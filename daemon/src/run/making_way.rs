@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::{Asking, Daemon};
 
 /// Requests of the person, and as many of guests, that may wait. A person does not have more on their mind, a broken script may.
-const MAX_WAITING: usize = 8;
+pub(super) const MAX_WAITING: usize = 8;
 
 /// How a turn is told that the person wants something.
 #[derive(Clone, Default)]
@@ -22,7 +22,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// From now on it is not begun a second time. Called from within the turn itself, so that nothing comes between this and what it does.
+    /// From now on it is not begun a second time. Called from within the turn itself, so that nothing comes between this and
+    /// what it does.
     pub(super) fn begin(&self) {
         self.begun.store(true, Ordering::Release);
     }
@@ -56,11 +57,6 @@ impl Daemon {
             self.wait_before_guests(asking);
             self.make_way();
         }
-    }
-
-    /// Whether as many requests of the person wait that were spoken as may wait.
-    pub(super) fn is_full_of_speech(&self) -> bool {
-        self.waiting.iter().filter(|one| one.speech.is_some()).count() >= MAX_WAITING
     }
 
     fn wait_before_guests(&mut self, asking: Asking) {
