@@ -322,18 +322,24 @@ impl<'a> Sentence<'a> {
             TimeRole::Find if named => false,
             TimeRole::Find => match standing(name) {
                 Some(place) => one.place.start <= place.end && place.start <= one.place.end,
-                // Worded by the model: "15:00".
-                None => given
-                    .get(*name)
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| same(text, self.text(0), Hint::Schedule)),
+                // Worded by the model: "15:00", "friday at three".
+                None => given.get(*name).and_then(Value::as_str).is_some_and(|text| {
+                    holds(text, self.text(0)) || same(text, self.text(0), Hint::Schedule)
+                }),
             },
             _ => false,
         };
         let holder = times.iter().find(is_it).map(|(name, _)| *name);
-        if let Some(text) = holder.and_then(|name| given.shift_remove(name)) {
-            given.insert((*start).to_owned(), text);
-        }
+        let is_said = holder.is_some_and(|name| standing(name).is_some());
+        let Some(text) = holder.and_then(|name| given.shift_remove(name)) else {
+            return;
+        };
+        // A day that the model put before the hour is one that nobody said, and would take the hour with it.
+        let text = match is_said || !names_hours(self.text(0)) {
+            true => text,
+            false => self.text(0).into(),
+        };
+        given.insert((*start).to_owned(), text);
     }
 
     /// The same where both times were named: what is moved "from tuesday two thursday" was on Tuesday and goes to Thursday,

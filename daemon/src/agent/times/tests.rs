@@ -164,6 +164,14 @@ fn where_something_goes_is_no_part_of_where_it_is() {
         json!({"event": "Dentist", "when": "15:00", "start": "15:00"}),
         json!({"event": "Dentist", "start": "three"}),
     );
+    // What the 1.5B model wrote: an example from the schema, in each of them.
+    let wrote = "friday at three";
+    check(
+        "calendar.update_event",
+        "move it to three",
+        json!({"event": "Dentist", "when": wrote, "start": wrote, "end": wrote}),
+        json!({"event": "Dentist", "start": "three"}),
+    );
     check(
         "calendar.update_event",
         "move bored meeting from tuesday two thursday at nine",
