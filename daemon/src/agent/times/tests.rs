@@ -164,7 +164,7 @@ fn where_something_goes_is_no_part_of_where_it_is() {
         json!({"event": "Dentist", "when": "15:00", "start": "15:00"}),
         json!({"event": "Dentist", "start": "three"}),
     );
-    // What the 1.5B model wrote: an example from the schema, in each of them.
+    // What the 1.5B model wrote, after the schema's "friday at five".
     let wrote = "friday at three";
     check(
         "calendar.update_event",
