@@ -235,7 +235,9 @@ fn who_begins_to_speak_puts_a_guest_off_and_loses_nothing_of_theirs() {
         talk.running.until("put off", |s| s.waiting == 1).await;
         let asked = talk.running.llm.prompts().len();
         assert_eq!(asked, 1, "nothing begins while somebody may speak");
-        assert_eq!(talk.listen("cancel").await, "idle");
+        let state = talk.listen("cancel").await;
+        // The guest's turn may have begun before the state was read.
+        assert!(["idle", "thinking"].contains(&&*state), "{state}");
         let theirs = answer(told).await;
         assert!(theirs.reply.contains("Anna"), "{}", theirs.reply);
     });
