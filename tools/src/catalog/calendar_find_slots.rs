@@ -23,8 +23,12 @@ const MAX_DAYS: i32 = 62;
 const STEP: SignedDuration = SignedDuration::from_mins(30);
 /// A stretch up to this is a part of a day, which was meant as it was said, also outside of working hours.
 const LONGEST_PART: SignedDuration = SignedDuration::from_hours(7);
-/// Parts of days, with the hours that they are when many days are looked through.
-const PARTS: [(&str, i8, i8); 3] = [("morning", 8, 12), ("afternoon", 12, 18), ("evening", 18, 22)];
+/// Parts of days: the hour at which a search lets them begin, and the hours in which somebody can be met then.
+const PARTS: [(&str, i8, [i8; 2]); 3] = [
+    ("morning", 5, [8, 12]),
+    ("afternoon", 12, [12, 18]),
+    ("evening", 17, [17, 22]),
+];
 
 /// Finds free time.
 pub struct This;
@@ -155,8 +159,10 @@ fn look(said: Option<&str>, ctx: &Ctx) -> Result<(Window, Work), ToolError> {
             .find(|(name, ..)| word.to_lowercase().starts_with(name))
     };
     let part = words.iter().find_map(|word| is_part(word));
-    let (Err(_), Some((_, from, to))) = (&whole, part) else {
-        return Ok((whole?, ctx.work.clone()));
+    let [from, to] = match (&whole, part) {
+        (Err(_), Some((_, _, hours))) => *hours,
+        (_, Some((_, begins, [from, _]))) => return Ok((of_part(whole?, *begins, *from), ctx.work.clone())),
+        (_, None) => return Ok((whole?, ctx.work.clone())),
     };
     let rest: Vec<&str> = words
         .into_iter()
@@ -168,11 +174,26 @@ fn look(said: Option<&str>, ctx: &Ctx) -> Result<(Window, Work), ToolError> {
         Window::said(&rest.join(" "), now)?
     };
     let work = Work {
-        from: jiff::civil::time(*from, 0, 0, 0),
-        to: jiff::civil::time(*to, 0, 0, 0),
+        from: jiff::civil::time(from, 0, 0, 0),
+        to: jiff::civil::time(to, 0, 0, 0),
         days: ctx.work.days.clone(),
     };
     Ok((window, work))
+}
+
+/// A window that begins when a part of a day does begins when somebody can be met; where other hours were said, they are meant.
+fn of_part(window: Window, begins: i8, from: i8) -> Window {
+    let from = window.from.date().at(from, 0, 0, 0);
+    match from.to_zoned(window.from.time_zone().clone()) {
+        Ok(from)
+            if window.from.time() == jiff::civil::time(begins, 0, 0, 0)
+                && window.from < from
+                && from < window.to =>
+        {
+            Window { from, ..window }
+        }
+        _ => window,
+    }
 }
 
 /// The stretches in which somebody may be met: working hours here and, where somebody is elsewhere, there. A stretch
@@ -402,6 +423,14 @@ mod tests {
             (
                 json!({"when": "tomorrow evening", "length": "half an hour", "count": 1}),
                 "You are free for 30 minutes tomorrow at 17:00.",
+            ),
+            (
+                json!({"when": "friday morning", "length": "half an hour", "count": 1}),
+                "You are free for 30 minutes on Friday 27 November at 08:00.",
+            ),
+            (
+                json!({"when": "friday between six and eleven in the morning", "count": 1}),
+                "You are free for 1 hour on Friday 27 November at 06:00.",
             ),
             // Wednesday and Thursday are taken by whole days; the weekend is no working time.
             (
