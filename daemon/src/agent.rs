@@ -19,6 +19,7 @@ mod names;
 mod negation;
 mod offer;
 mod openers;
+mod own;
 mod refer;
 pub mod rules;
 mod schema;

@@ -91,6 +91,8 @@ pub enum TimeRole {
     End,
     /// How long.
     Length,
+    /// How long before the start to remind.
+    Ahead,
     /// Until when, or how long from now.
     Until,
 }

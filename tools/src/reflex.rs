@@ -15,8 +15,8 @@ mod tests;
 use serde_json::{Map, Value};
 
 use crate::contract::Entry;
-pub use pattern::PatternError;
 use pattern::{Part, Reading};
+pub use pattern::{PatternError, synonyms};
 
 /// Words around a request that say nothing about it.
 pub const POLITE: &[&str] = &[

@@ -30,7 +30,7 @@ use jiff::{
     civil::{Date, DateTime, Time},
     tz::{AmbiguousOffset, TimeZone},
 };
-pub use words::{CARDINALS, TENS, sounds_like};
+pub use words::{CARDINALS, TENS, recurs, sounds_like};
 
 /// The longest text that is looked at, in characters.
 pub const MAX_CHARS: usize = 200;

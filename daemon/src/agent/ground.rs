@@ -11,10 +11,13 @@ use serde_json::Value;
 use strsim::jaro_winkler;
 use tools::{
     discover::words::{Normaliser, is_number},
-    when::{sounds_like, whole_number},
+    when::{is_time, sounds_like, whole_number},
 };
 
-use super::schema::{is_chosen, is_free_text, requires};
+use super::{
+    own::Own,
+    schema::{is_chosen, is_free_text, requires},
+};
 
 /// Words that carry no content of their own; an argument made of these alone says nothing.
 const EMPTY: &[&str] = &[
@@ -23,6 +26,7 @@ const EMPTY: &[&str] = &[
 ];
 /// Words that name nothing yet where something has to be named: "a new note", "some things".
 const VAGUE: &[&str] = &[
+    "again",
     "anything",
     "new",
     "please",
@@ -34,7 +38,7 @@ const VAGUE: &[&str] = &[
 ];
 
 /// How alike a word must be to one that was said: "reminder" and "reminders", "Ana" and "Anna".
-const ALIKE: f64 = 0.9;
+pub(super) const ALIKE: f64 = 0.9;
 
 /// How alike the letters of what sounds the same must be: "flower" and "flour", "toe keo" and "Tokyo", but not "take" and
 /// "Tokyo". Double metaphone keeps a few consonants and puts very different words into one class.
@@ -62,11 +66,11 @@ pub struct Grounded {
 }
 
 /// Leaves out texts that do not come from `heard`. What is required may come from anything that was said `before`, too,
-/// since people go on from there without saying so. `tool` is the name of the tool: its own words do not say what a
-/// required argument is ("add to my list"). `names` are the names of what is there, by argument, that were said; `worded` the
-/// arguments that the model may word by itself.
+/// since people go on from there without saying so. `own` are the words of the tool: they do not say what an argument is ("add to my
+/// list"). `names` are the names of what is there, by argument, that were said; `worded` the arguments that the model may word by
+/// itself.
 pub fn ground(
-    tool: &str,
+    own: &Own,
     arguments: &mut Value,
     schema: &Value,
     heard: &[&str],
@@ -83,7 +87,6 @@ pub fn ground(
     };
     let heard = Heard::of(heard.iter().copied());
     let all_said = Heard::of(heard.texts.iter().copied().chain(before.iter().copied()));
-    let of_tool: Vec<String> = words(tool).filter(|word| word.len() > 2).collect();
     for (name, value) in given.iter_mut() {
         let property = &schema["properties"][name.as_str()];
         let needed = requires(schema, name);
@@ -93,12 +96,17 @@ pub fn ground(
         }
         let gone = match value {
             Value::String(text) if is_free_text(property) => match needed {
-                true => !named(text, &all_said, &of_tool),
-                false => !grounded(text, &heard) || all_of(text, &of_tool) || heard.is_said_whole(text),
+                true => !named(text, &all_said, own),
+                false => {
+                    let is_asked = |word: &str| !worded.contains(&name.as_str()) && own.is_asked(word);
+                    !grounded(text, &heard)
+                        || says_nothing(text, property, &|word| own.is_name(word), &is_asked)
+                        || heard.is_said_whole(text)
+                }
             },
             // What was said in other words stays: none of what is asked for may get lost.
             Value::Array(all) if needed && !all.is_empty() && is_free_text(&property["items"]) => {
-                let said = |text: &str| is_named(text) || named(text, &all_said, &of_tool);
+                let said = |text: &str| is_named(text) || named(text, &all_said, own);
                 all.retain(|one| one.as_str().is_none_or(said));
                 all.is_empty()
             }
@@ -114,7 +122,7 @@ pub fn ground(
             (true, false) => done.dropped.push(name.clone()),
             (false, _) if is_chosen(property) || is_chosen(&property["items"]) => {}
             (false, _) => {
-                done.own_words &= own(value, &heard, &is_named);
+                done.own_words &= is_own(value, &heard, &is_named);
                 let text = value.as_str().filter(|_| worded.contains(&name.as_str()));
                 done.made_up |= text.is_some_and(|text| !all_said.tells(text));
             }
@@ -127,7 +135,7 @@ pub fn ground(
 }
 
 /// Whether the person said this, or named it. A number that nobody said is the model's, which may mend it.
-fn own(value: &Value, heard: &Heard<'_>, is_named: &dyn Fn(&str) -> bool) -> bool {
+fn is_own(value: &Value, heard: &Heard<'_>, is_named: &dyn Fn(&str) -> bool) -> bool {
     let all = match value {
         Value::Array(all) => all.as_slice(),
         one => std::slice::from_ref(one),
@@ -141,25 +149,32 @@ fn own(value: &Value, heard: &Heard<'_>, is_named: &dyn Fn(&str) -> bool) -> boo
 
 /// Whether a required text says something that was heard: a text that the model worded need not be the person's to the
 /// word, but one of which nothing was said is made up, and one that only repeats what the tool is called names nothing.
-fn named(text: &str, heard: &Heard<'_>, of_tool: &[String]) -> bool {
-    let names = |word: &String| {
-        !EMPTY.contains(&word.as_str())
-            && !VAGUE.contains(&word.as_str())
-            && !of_tool.iter().any(|own| jaro_winkler(own, word) >= ALIKE)
-    };
-    let mut content = words(text).filter(names).peekable();
+fn named(text: &str, heard: &Heard<'_>, own: &Own) -> bool {
+    let mut content = content(text).filter(|word| !own.is_name(word)).peekable();
     content.peek().is_some() && content.any(|word| heard.has(&word))
 }
 
-/// Whether a text has no other words than the tool itself, and such that name nothing: "the calendar" is no place.
-fn all_of(text: &str, of_tool: &[String]) -> bool {
-    words(text)
-        .filter(|word| !EMPTY.contains(&word.as_str()) && !VAGUE.contains(&word.as_str()))
-        .all(|word| of_tool.iter().any(|own| jaro_winkler(own, &word) >= ALIKE))
+/// Whether a text has no other words than the tool itself, and such that name nothing: "the calendar" is no place, and "diary" no
+/// event. What the schema says of the argument may be an answer: "all".
+fn says_nothing(
+    text: &str,
+    property: &Value,
+    is_name: &dyn Fn(&str) -> bool,
+    is_asked: &dyn Fn(&str) -> bool,
+) -> bool {
+    let description = property["description"].as_str().unwrap_or_default();
+    let answers: HashSet<String> = words(description).collect();
+    let is_asked = |word: &str| is_asked(word) && !answers.contains(word) && !is_time(text);
+    content(text).all(|word| is_name(&word) || is_asked(&word))
+}
+
+/// The words of a text that name something.
+fn content(text: &str) -> impl Iterator<Item = String> {
+    words(text).filter(|word| !EMPTY.contains(&word.as_str()) && !VAGUE.contains(&word.as_str()))
 }
 
 /// Whether the content words of a text were all heard, and there is at least one. Digits may have been said as words, where
-/// any number was said: the prompt names the time of day, which models copy.
+/// any number was said: a prompt may name the time of day, which models copy.
 fn grounded(text: &str, heard: &Heard<'_>) -> bool {
     let mut content = words(text)
         .filter(|word| !EMPTY.contains(&word.as_str()))
@@ -312,7 +327,7 @@ fn runs(text: &str, longest: usize) -> Vec<String> {
 }
 
 /// Lower-case words; letters and digits are apart, so that "5pm" and "5 pm" are the same.
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> + use<> {
     let mut words: Vec<String> = Vec::new();
     let mut kind = None;
     for c in text.to_lowercase().chars() {
@@ -347,7 +362,7 @@ mod tests {
         let mut kept = arguments.clone();
         let schema = serde_json::from_str(SCHEMA).unwrap();
         let done = ground(
-            "lists.add_item",
+            &Own::named("lists.add_item"),
             &mut kept,
             &schema,
             &[heard],
@@ -509,7 +524,15 @@ mod tests {
             let mut kept = arguments.clone();
             let schema = serde_json::from_str(SCHEMA).unwrap();
             let heard = ["lunch with anna the freeze and tom, bring the grays cake"];
-            let done = ground("calendar.x", &mut kept, &schema, &heard, &[], names, &[]);
+            let done = ground(
+                &Own::named("calendar.x"),
+                &mut kept,
+                &schema,
+                &heard,
+                &[],
+                names,
+                &[],
+            );
             assert_eq!(
                 (kept, done.own_words),
                 (expect, own_words),

@@ -70,9 +70,11 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
                 _ => continue,
             },
             // A new calendar is not made by naming it, and "all" is an answer to most other questions.
-            None if !matches!(kind, Kind::Calendar | Kind::List)
+            None if !matches!(kind, Kind::Calendar | Kind::ReminderList | Kind::List)
                 || toolbox.touches(*kind, text)
-                || calls(said, text, name) =>
+                || calls(said, text, name)
+                // What asks first asks about all of them where the list is left out.
+                || (*kind == Kind::ReminderList && (entry.confirm || lists_reminders(said, text))) =>
             {
                 continue;
             }
@@ -250,6 +252,27 @@ fn calls(said: &str, text: &str, argument: &str) -> bool {
     near.into_iter().any(|word| word == argument)
 }
 
+/// Whether these words say which reminders: "my school reminders", "the garden to do list".
+fn lists_reminders(said: &str, text: &str) -> bool {
+    const OF_LIST: [&[&str]; 8] = [
+        &["reminder"],
+        &["reminders"],
+        &["task"],
+        &["tasks"],
+        &["todo"],
+        &["todos"],
+        &["to", "do"],
+        &["to", "dos"],
+    ];
+    let (said, text): (Vec<String>, Vec<String>) = (words(said).collect(), words(text).collect());
+    let mut runs = said.windows(text.len().max(1)).enumerate();
+    runs.any(|(at, run)| {
+        let behind = said.get(at + text.len()..).unwrap_or_default();
+        let of_list = |words: &&[&str]| behind.iter().take(words.len()).eq(words.iter());
+        run == text.as_slice() && OF_LIST.iter().any(of_list)
+    })
+}
+
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
@@ -281,6 +304,8 @@ mod tests {
             (Kind::Event, "Dentist"),
             (Kind::Reminder, "Return the library books"),
             (Kind::Reminder, "Call the plumber"),
+            (Kind::ReminderList, "Work"),
+            (Kind::ReminderList, "Garden"),
             (Kind::List, "camping"),
             (Kind::List, "shopping"),
             (Kind::Note, "Paint colours"),
@@ -600,6 +625,33 @@ mod tests {
             json!({"list": "garden"}),
             json!({"list": "garden"}),
         );
+        // Nor a list of reminders.
+        for (said, list, kept) in [
+            ("and the library books, push those to Monday", "library", None),
+            (
+                "put the library books on my garden list",
+                "garden",
+                Some("garden"),
+            ),
+            ("move the library books to work", "work", Some("work")),
+            ("delete all my school reminders", "school", Some("school")),
+            ("put the fuse on my cellar to-do list", "cellar", Some("cellar")),
+            // One that is not there is told.
+            (
+                "move the library books to my school list",
+                "school",
+                Some("school"),
+            ),
+        ] {
+            let call = |list: Option<&str>| match list {
+                Some(list) => json!({"title": "library books", "list": list}),
+                None => json!({"title": "library books"}),
+            };
+            let mut settled = call(Some(list));
+            settle(&mut settled, entry("reminders.update"), &toolbox, said, "");
+            let list = settled["list"].as_str().map(str::to_lowercase);
+            assert_eq!(list.as_deref(), kept, "{said}");
+        }
         // Where nothing was written, what was said is meant.
         check(
             "notes.delete",

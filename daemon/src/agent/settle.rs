@@ -6,7 +6,9 @@ use tools::Entry;
 use super::{
     Agent, Call, figures,
     ground::{self, Grounded},
-    names, refer, switches, times,
+    names,
+    own::Own,
+    refer, switches, times,
 };
 
 /// What became of the arguments of a call.
@@ -23,10 +25,11 @@ impl Agent {
         let schema = entry.parameters();
         let said = self.talk.said();
         let mut untimed = None;
-        if let Some(said) = said.last() {
-            untimed = times::settle(&mut call.arguments, entry, said);
+        let told = self.last.as_ref().map_or("", |last| last.text.as_str());
+        if let Some((said, before)) = said.split_last() {
+            let known = [before, &[told]].concat();
+            untimed = times::settle(&mut call.arguments, entry, said, &known);
             times::without_time(&mut call.arguments, entry);
-            let told = self.last.as_ref().map_or("", |last| last.text.as_str());
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
             figures::settle(&mut call.arguments, &schema, said);
             switches::settle(&mut call.arguments, entry.name, &schema, said);
@@ -47,7 +50,7 @@ impl Agent {
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
-            entry.name,
+            &Own::of(entry, &schema),
             &mut call.arguments,
             &schema,
             &self.talk.heard(),

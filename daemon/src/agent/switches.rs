@@ -14,7 +14,7 @@ const AFTER: &[&str] = &[
     "again", "for", "in", "now", "please", "tonight", "until", "will", "would",
 ];
 
-/// Switches off what shall be switched off by a misheard word; `tool` is what is switched, by its name.
+/// Switches off what shall be switched off, by a misheard word or by what begins with "un"; `tool` is what is switched, by its name.
 pub fn settle(arguments: &mut Value, tool: &str, schema: &Value, said: &str) {
     let Some(given) = arguments.as_object_mut() else {
         return;
@@ -22,7 +22,8 @@ pub fn settle(arguments: &mut Value, tool: &str, schema: &Value, said: &str) {
     let said: Vec<String> = words(said).collect();
     let thing = tool.split('.').nth(1).unwrap_or_default().replace('_', "");
     // "Is bluetooth switched of" asks. What has another name is another thing: silence is what is switched on with "turn the sound off".
-    if said.first().is_none_or(|first| asks(first)) || !is_switched_of(&said, &thing) {
+    let is_off = || is_switched_of(&said, &thing) || is_undone(&said, &thing);
+    if said.first().is_none_or(|first| asks(first)) || !is_off() {
         return;
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -41,6 +42,14 @@ pub fn settle(arguments: &mut Value, tool: &str, schema: &Value, said: &str) {
             given.insert(name.clone(), off);
         }
     }
+}
+
+/// Whether it is what is undone: "unmute", "un mute the laptop". Not where it is to be done first: "mute it until I unmute it".
+fn is_undone(said: &[String], thing: &str) -> bool {
+    let undone = |word: &String| word.strip_prefix("un") == Some(thing);
+    let apart = |at: usize| at > 0 && said[at - 1] == "un";
+    let whole: Vec<usize> = (0..said.len()).filter(|at| said[*at] == thing).collect();
+    whole.iter().all(|at| apart(*at)) && (!whole.is_empty() || said.iter().any(undone))
 }
 
 /// Whether this thing is switched "of": "turn bluetooth of", "turn of the bluetooth".
@@ -103,6 +112,16 @@ mod tests {
             json!({}),
             json!({"on": false}),
         );
+    }
+
+    #[test]
+    fn what_is_undone_is_switched_off() {
+        for said in ["unmute", "un mute the laptop please", "please unmute it"] {
+            check("system.mute", said, json!({"on": true}), json!({"on": false}));
+        }
+        for said in ["mute the laptop", "mute the laptop until I unmute it"] {
+            check("system.mute", said, json!({"on": true}), json!({"on": true}));
+        }
     }
 
     #[test]

@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use tools::{
     Effect, Entry, TimeRole,
     discover::words::is_stop_word,
-    when::{Hint, Kind, Mention, is_time, joined, names_hours, said_times, same},
+    when::{Hint, Kind, Mention, is_time, joined, names_hours, recurs, said_times, same},
 };
 
 use super::schema::requires;
 
-/// Puts the times among the arguments of a call right, from what was said. Whatever was filled with words that are no time and
-/// were not meant for one is left out; which of it is required is what is returned.
-pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) -> Option<&'static str> {
+/// Puts the times among the arguments of a call right, from what was `said`; how often may have been said or told `before`. Whatever
+/// was filled with words that are no time and were not meant for one is left out; which of it is required is what is returned.
+pub fn settle(arguments: &mut Value, entry: &Entry, said: &str, before: &[&str]) -> Option<&'static str> {
     let given = arguments.as_object_mut()?;
     let (times, schema) = (entry.times, entry.parameters());
     let found = match times.is_empty() {
@@ -26,6 +26,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, said: &str) -> Option<&'stat
     };
     let mut sentence = Sentence {
         said,
+        before,
         used: vec![None; found.len()],
         found,
     };
@@ -121,6 +122,7 @@ fn role(times: Times<'_>, name: &str) -> TimeRole {
 /// A sentence, what it says of time, and the argument that has each.
 struct Sentence<'a> {
     said: &'a str,
+    before: &'a [&'a str],
     found: Vec<Mention>,
     used: Vec<Option<String>>,
 }
@@ -241,8 +243,7 @@ impl<'a> Sentence<'a> {
     /// be done, or from which it is moved, to the hour of the other one.
     fn meant(&self, all: Vec<usize>, timing: TimeRole, text: &str) -> Vec<usize> {
         let [one, other] = all[..] else { return all };
-        let spans = |word: String| ["and", "through", "till", "to", "until"].contains(&word.as_str());
-        if words(text).any(spans) || together(self.text(one), self.text(other)).is_some() {
+        if words(text).any(|word| spans(&word)) || together(self.text(one), self.text(other)).is_some() {
             return all;
         }
         let lead = match timing {
@@ -386,13 +387,19 @@ impl<'a> Sentence<'a> {
         }
         let timing = role(times, name);
         if !self.fits(timing, one) {
-            return Taken::AsItIs;
+            return match timing {
+                // An hour that something takes is no reminder of it, and nobody asked for one.
+                TimeRole::Ahead => Taken::Gone,
+                _ => Taken::AsItIs,
+            };
         }
         let divided = self.is_divided(name, one, times, given);
         self.used[one] = Some(name.to_owned());
         let wanted = self.worded(one, timing);
         let mention = self.text(one);
-        let more = holds(text, mention) && (is_time(text) || timing == TimeRole::Moved);
+        let more = holds(text, mention)
+            && (is_time(text) || timing == TimeRole::Moved)
+            && !self.is_made_often(one, text);
         let is_same = |said: &str| same(text, said, hint(timing));
         match divided || more || is_same(mention) || is_same(&wanted) {
             // In the person's own words: "15:00" would be left out later, because nobody said it.
@@ -402,6 +409,18 @@ impl<'a> Sentence<'a> {
             true => Taken::AsItIs,
             false => Taken::Said(wanted),
         }
+    }
+
+    /// Whether a time comes back of which nobody said so, as one in an example does: "every monday at nine".
+    fn is_made_often(&self, one: usize, text: &str) -> bool {
+        let comes_back = |text: &str| said_times(text).iter().any(|one| one.kind == Kind::Often);
+        let known = |word: String| {
+            let mut all = self.before.iter().chain([&self.said]);
+            is_small(&word) || all.any(|known| words(known).any(|said| said == word))
+        };
+        // "A daily reminder at nine" says it apart from the hour.
+        let is_said = || words(self.said).any(|word| recurs(&word));
+        self.found[one].kind != Kind::Often && comes_back(text) && !words(text).all(known) && !is_said()
     }
 
     /// How an argument is filled with what was said.
@@ -446,7 +465,8 @@ impl<'a> Sentence<'a> {
         words(self.said).any(|word| MOVES.contains(&word.as_str()))
     }
 
-    /// Whether another argument has other words of the same time: "from tuesday to thursday".
+    /// Whether another argument has the other end of the same stretch of time: "from tuesday to thursday". Other words of one moment
+    /// are no end of it.
     fn is_divided(&self, name: &str, one: usize, times: Times<'_>, given: &Map<String, Value>) -> bool {
         let own = given.get(name).and_then(Value::as_str);
         let Some(own) = own.and_then(|own| place(self.said, own)) else {
@@ -459,7 +479,12 @@ impl<'a> Sentence<'a> {
             .filter_map(|(other, _)| place(self.said, given.get(*other)?.as_str()?))
             .any(|other| {
                 let inside = other.start >= mention.start && other.end <= mention.end;
-                inside && (other.end <= own.start || own.end <= other.start)
+                let between = own.end.min(other.end)..own.start.max(other.start);
+                inside
+                    && self
+                        .said
+                        .get(between)
+                        .is_some_and(|between| words(between).any(|word| spans(&word)))
             })
     }
 
@@ -550,6 +575,7 @@ impl<'a> Sentence<'a> {
             TimeRole::End if self.leads_up(one) => false,
             TimeRole::End | TimeRole::Until => kind != Kind::Often,
             TimeRole::Length => kind == Kind::Length,
+            TimeRole::Ahead => kind == Kind::Length && (self.leads_up(one) || self.reminds()),
         }
     }
 
@@ -580,6 +606,14 @@ impl<'a> Sentence<'a> {
         next.is_some_and(|next| {
             ["ahead", "before", "beforehand", "earlier", "prior"].contains(&next.as_str())
         })
+    }
+
+    /// Whether somebody wants to be told of it before.
+    fn reminds(&self) -> bool {
+        const REMINDING: [&str; 11] = [
+            "advance", "alarm", "alert", "before", "early", "heads", "noti", "nudg", "ping", "remind", "warn",
+        ];
+        words(self.said).any(|word| REMINDING.iter().any(|stem| word.starts_with(stem)))
     }
 
     fn every(&self, fits: impl Fn(&Mention) -> bool) -> Vec<usize> {
@@ -625,7 +659,7 @@ fn is_all(text: &str, time: &str) -> bool {
 
 fn hint(timing: TimeRole) -> Hint {
     match timing {
-        TimeRole::Length => Hint::Length,
+        TimeRole::Length | TimeRole::Ahead => Hint::Length,
         _ => Hint::Schedule,
     }
 }
@@ -649,6 +683,11 @@ pub(super) fn place(said: &str, text: &str) -> Option<Range<usize>> {
 /// Whether all words of `part` stand together in `text`.
 pub(super) fn holds(text: &str, part: &str) -> bool {
     place(text, part).is_some()
+}
+
+/// Whether a word leads from the beginning of a stretch of time to its end.
+fn spans(word: &str) -> bool {
+    ["and", "through", "till", "to", "until"].contains(&word)
 }
 
 /// Words that say nothing of time by themselves.

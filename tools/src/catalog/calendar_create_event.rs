@@ -59,7 +59,7 @@ impl Tool for This {
     const TIMES: &'static [(&'static str, TimeRole)] = &[
         ("start", TimeRole::At),
         ("end", TimeRole::End),
-        ("remind", TimeRole::Length),
+        ("remind", TimeRole::Ahead),
     ];
     const EXAMPLES: &'static [&'static str] = &[
         "schedule a meeting with Anna tomorrow at ten",

@@ -60,10 +60,10 @@ impl Tool for This {
         ("where is the team lunch", r#"{"text": "team lunch"}"#),
     ];
     const PATTERNS: &'static [&'static str] = &[
-        "what is on my (calendar|schedule|agenda) [{when:day}]",
-        "what is on my (calendar|schedule|agenda) (for|on) {when:day}",
-        "what do i have on my (calendar|schedule|agenda) [{when:day}]",
-        "what do i have on my (calendar|schedule|agenda) (for|on) {when:day}",
+        "what is (on|in) my (calendar|schedule|agenda|diary) [{when:day}]",
+        "what is (on|in) my (calendar|schedule|agenda|diary) (for|on) {when:day}",
+        "what do i have (on|in) my (calendar|schedule|agenda|diary) [{when:day}]",
+        "what do i have (on|in) my (calendar|schedule|agenda|diary) (for|on) {when:day}",
         "what do i have [scheduled|planned] [for|on] {when:day}",
         "(show|read|tell) [me] my (calendar|schedule|agenda) [for {when:day}]",
         "do i have any (meetings|appointments|events) [on] {when:day}",

@@ -32,7 +32,10 @@ impl Tool for This {
     const NAME: &'static str = "reminders.complete";
     const SUMMARY: &'static str = "Mark a reminder or to-do as done";
     const EFFECT: Effect = Effect::Write;
-    const NAMED: &'static [(&'static str, known::Kind)] = &[("title", known::Kind::Reminder)];
+    const NAMED: &'static [(&'static str, known::Kind)] = &[
+        ("title", known::Kind::Reminder),
+        ("list", known::Kind::ReminderList),
+    ];
     const EXAMPLES: &'static [&'static str] = &[
         "I called mum",
         "mark pay the rent as done",

@@ -8,6 +8,7 @@ use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::Due,
+        known::Kind,
         plain,
         todos::{self, NewTodo, Timing},
         vdir::{self, Collection},
@@ -40,6 +41,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Remember a thing to do and remind the person of it at a time";
     const EFFECT: Effect = Effect::Write;
     const WORDED: &'static [&'static str] = &["title"];
+    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::ReminderList)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[("due", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "remind me to call mum tomorrow at five",

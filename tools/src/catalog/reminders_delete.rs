@@ -28,7 +28,7 @@ impl Tool for This {
     const SUMMARY: &'static str = "Delete a reminder or to-do without doing it";
     const EFFECT: Effect = Effect::Write;
     const CONFIRM: bool = true;
-    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder)];
+    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder), ("list", Kind::ReminderList)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete the reminder about the plumber",
         "remove call mum from my reminders",

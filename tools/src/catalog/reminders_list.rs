@@ -9,6 +9,7 @@ use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, TimeRole, Tool, ToolError},
     system::{
         calendar::{self, Due, Todo},
+        known::Kind,
         plain, speech, vdir,
     },
     when::{self, Hint},
@@ -38,6 +39,7 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const TIMED: bool = true;
     const LOAD: LoadPolicy = LoadPolicy::Core;
+    const NAMED: &'static [(&'static str, Kind)] = &[("list", Kind::ReminderList)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
     const EXAMPLES: &'static [&'static str] = &[
         "what are my reminders",

@@ -39,7 +39,7 @@ impl Tool for This {
     const NAME: &'static str = "reminders.update";
     const SUMMARY: &'static str = "Change the time, title, priority or list of a reminder";
     const EFFECT: Effect = Effect::Write;
-    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder)];
+    const NAMED: &'static [(&'static str, Kind)] = &[("title", Kind::Reminder), ("list", Kind::ReminderList)];
     const TIMES: &'static [(&'static str, TimeRole)] = &[("due", TimeRole::At)];
     const EXAMPLES: &'static [&'static str] = &[
         "move the rent reminder to friday",

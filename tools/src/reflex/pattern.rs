@@ -130,6 +130,44 @@ fn constant(text: &str, property: &Value) -> Option<Value> {
     }
 }
 
+/// The words that a pattern takes for the same as one of these: `(calendar|agenda)` is a calendar by two names.
+pub fn synonyms(pattern: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+    let (mut found, mut groups) = (Vec::new(), Vec::<Vec<Vec<String>>>::new());
+    for token in tokens(pattern) {
+        match token.as_str() {
+            "(" | "[" => {
+                // What holds a group is more than a word.
+                add(&mut groups, token.clone());
+                groups.push(vec![Vec::new()]);
+            }
+            ")" | "]" => {
+                let group = groups.pop().unwrap_or_default();
+                let words = group
+                    .into_iter()
+                    .filter_map(|all| <[String; 1]>::try_from(all).ok());
+                let words: Vec<String> = words.flatten().collect();
+                if words.iter().any(|word| is_one(word)) {
+                    found.extend(words);
+                }
+            }
+            "|" => {
+                if let Some(group) = groups.last_mut() {
+                    group.push(Vec::new());
+                }
+            }
+            _ => add(&mut groups, token),
+        }
+    }
+    found
+}
+
+/// Adds a token to what is said one way.
+fn add(groups: &mut [Vec<Vec<String>>], token: String) {
+    if let Some(way) = groups.last_mut().and_then(|group| group.last_mut()) {
+        way.push(token);
+    }
+}
+
 /// Words and signs; a slot is one token with its braces.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();

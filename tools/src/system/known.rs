@@ -14,6 +14,7 @@ use jiff::ToSpan as _;
 
 use super::{
     alarms, apps, calendar, contacts, desktop::players, files, lists, mail, notes, plain, shortcuts, timers,
+    vdir,
 };
 use crate::{
     contract::{Ctx, ToolError},
@@ -58,6 +59,8 @@ pub enum Kind {
     Event,
     /// Something to be done.
     Reminder,
+    /// A list of reminders.
+    ReminderList,
     /// A list of things.
     List,
     /// Something on a list.
@@ -84,10 +87,11 @@ pub enum Kind {
 
 impl Kind {
     /// Those whose names stand in files. Which players run is asked on the bus, while these are read.
-    const IN_FILES: [Kind; 13] = [
+    const IN_FILES: [Kind; 14] = [
         Kind::Calendar,
         Kind::Event,
         Kind::Reminder,
+        Kind::ReminderList,
         Kind::List,
         Kind::Item,
         Kind::Note,
@@ -105,6 +109,8 @@ impl Kind {
         match self {
             Kind::Calendar | Kind::Event => &["calendar."],
             Kind::Reminder => &["reminders."],
+            // They are called "work" and "home", which are said of anything.
+            Kind::ReminderList => &[],
             Kind::List | Kind::Item => &["lists."],
             Kind::Note => &["notes."],
             Kind::File => &["files."],
@@ -152,6 +158,10 @@ impl Kind {
                     .map_err(|e| e.tool("read the reminders"))?
                     .items,
             ),
+            Kind::ReminderList => {
+                let all = vdir::collections(&dirs.reminders).map_err(|e| e.tool("read your lists"))?;
+                all.into_iter().map(|list| list.name).collect()
+            }
             Kind::List => lists::all(ctx)?.into_iter().map(|one| one.name).collect(),
             Kind::Item => named(
                 calendar::todos(&dirs.lists, &ctx.now)

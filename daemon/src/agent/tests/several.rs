@@ -100,7 +100,7 @@ fn a_turn_has_its_calls_once_for_all_requests() {
         let again = write(&mut agent, "calendar.query", arguments);
         ask(did(&mut agent, again, Outcome::Misfit("No.".into())));
     }
-    let text = json!({"name": "calendar.query", "arguments": {"text": "tell me"}});
+    let text = json!({"name": "calendar.query", "arguments": {"text": "tomorrow"}});
     let end = reply(agent.step(Input::Generated(format!("<tool_call>\n{text}\n</tool_call>"))));
     assert!(end.text.ends_with(&words::too_many_calls()), "{end:?}");
     assert!(end.text.starts_with("The timer runs."), "{end:?}");

@@ -8,7 +8,7 @@ use super::*;
 fn check(tool: &str, said: &str, given: Value, expect: Value) {
     let entry = tools::ALL.iter().find(|entry| entry.name == tool).unwrap();
     let mut settled = given.clone();
-    settle(&mut settled, entry, said);
+    settle(&mut settled, entry, said, &[]);
     assert_eq!(settled, expect, "{said:?} {given}");
 }
 
@@ -48,7 +48,7 @@ fn what_is_no_time_and_was_not_meant_for_one_is_asked_for() {
         if let Some(place) = location {
             arguments["location"] = place.into();
         }
-        let untimed = settle(&mut arguments, event, said);
+        let untimed = settle(&mut arguments, event, said, &[]);
         assert_eq!(untimed, (!kept).then_some("start"), "{said}");
         assert_eq!(arguments.get("start").is_some(), kept, "{said} {arguments}");
         assert_eq!(arguments.get("end").is_some(), kept, "{said} {arguments}");
@@ -99,6 +99,74 @@ fn an_end_that_is_the_start_once_more_goes() {
         json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
         json!({"title": "workshop", "start": "monday at nine", "end": "two hour"}),
     );
+}
+
+#[test]
+fn parts_of_one_time_are_no_beginning_and_end() {
+    check(
+        "calendar.create_event",
+        "dinner with Grace on Saturday at seven pm, calendar please",
+        json!({"title": "dinner with Grace", "start": "seven pm", "end": "Saturday", "people": ["Grace"]}),
+        json!({"title": "dinner with Grace", "start": "Saturday at seven pm", "people": ["Grace"]}),
+    );
+    check(
+        "calendar.create_event",
+        "book the parents' meeting on the second of December at six thirty in the evening",
+        json!({"title": "parents' meeting", "start": "December at six thirty", "end": "evening"}),
+        json!({"title": "parents' meeting", "start": "second of December at six thirty in the evening"}),
+    );
+}
+
+#[test]
+fn how_long_something_takes_is_no_reminder() {
+    check(
+        "calendar.create_event",
+        "set up a forty five minute call with Ana on December first at two thirty",
+        json!({"title": "call", "start": "December first at two thirty", "remind": "45 minutes"}),
+        json!({"title": "call", "start": "December first at two thirty", "end": "forty five minute"}),
+    );
+    for said in [
+        "a call on friday at two, warn me 45 minutes before",
+        "a call on friday at two with a reminder, 45 minutes",
+        "a call on friday at two with a 45 minute warning",
+    ] {
+        let given = json!({"title": "call", "start": "friday at two", "remind": "45 minutes"});
+        check("calendar.create_event", said, given.clone(), given);
+    }
+}
+
+#[test]
+fn how_often_is_not_taken_from_an_example() {
+    let given = json!({"title": "gym", "start": "every monday at nine"});
+    check(
+        "calendar.create_event",
+        "then put gym in for Monday at nine",
+        given.clone(),
+        json!({"title": "gym", "start": "Monday at nine"}),
+    );
+    // It was said before.
+    let entry = tools::ALL
+        .iter()
+        .find(|entry| entry.name == "calendar.create_event")
+        .unwrap();
+    let mut settled = given.clone();
+    settle(&mut settled, entry, "at nine", &["gym every Monday please"]);
+    assert_eq!(settled, given);
+    // Apart from the hour.
+    for (tool, said, given) in [
+        (
+            "reminders.create",
+            "set a daily reminder at nine to take my pills",
+            json!({"title": "take my pills", "due": "every day at nine"}),
+        ),
+        (
+            "calendar.create_event",
+            "weekly gym on Monday at nine",
+            json!({"title": "gym", "start": "every Monday at nine"}),
+        ),
+    ] {
+        check(tool, said, given.clone(), given);
+    }
 }
 
 #[test]
@@ -462,7 +530,7 @@ fn a_length_and_a_day_are_two_things() {
             .iter()
             .find(|entry| entry.name == "calendar.find_slots")
             .unwrap();
-        settle(&mut settled, entry, said);
+        settle(&mut settled, entry, said, &[]);
         for name in ["when", "length"] {
             assert_eq!(settled[name], expect[name], "{given}");
         }
