@@ -33,7 +33,7 @@ pub async fn tools(
             calls: Vec::new(),
         };
         let dialect = prompts::detect(info.chat_template.as_deref(), &info.architecture);
-        asked.push(joined(dialect.found(&[card])));
+        asked.push(joined(dialect.found(&[card]).into_pieces()));
         rows.push(json!({
             "name": entry.name, "domain": entry.domain(), "summary": entry.summary, "policy": entry.load,
             "effect": entry.effect, "parameters": entry.parameters(), "examples": entry.examples,

@@ -254,11 +254,15 @@ impl Room {
     }
 
     /// The agent, whether the model is loaded or not: what needs no model need not wait for it. The dialect is the model's once
-    /// that is known.
+    /// that is known; a server's is known from the beginning.
     pub fn agent(&mut self) -> &mut Agent {
-        let (parts, index, info) = (&self.parts, &self.index, &self.info);
+        let (parts, index, info, llm) = (&self.parts, &self.index, &self.info, &self.llm);
         self.agent.get_or_insert_with(|| {
-            let mut agent = parts.agent(info.as_ref().unwrap_or(&ModelInfo::default()), index);
+            let expected = || ModelInfo {
+                architecture: llm.server().map_or("", |_| prompts::dialect::MESSAGES).to_owned(),
+                ..ModelInfo::default()
+            };
+            let mut agent = parts.agent(&info.clone().unwrap_or_else(expected), index);
             if agent.toolbox().keeps() {
                 agent.restore(shelf::read(&parts.dirs.state));
             }
@@ -714,18 +718,19 @@ async fn recognise(
     bounded(time, stt.transcribe(request, &mut |_| {})).await
 }
 
-/// Where the static prefix ends, and the tools that other conversations go on with as well; nothing where there are none.
+/// Where the static prefix ends, and the tools and calls that other conversations go on with as well; nothing where there are none.
 fn again(prefix: usize, found: &prompts::Found) -> Vec<u32> {
-    let Some(first) = found.pieces.first().filter(|_| found.begins) else {
+    let Some(first) = found.stretches.first().filter(|_| found.begins) else {
         return Vec::new();
     };
+    let mut behind = first.start;
     // Those of later messages stand apart.
-    let tools = found
-        .pieces
-        .iter()
-        .zip(*first..)
-        .take_while(|(at, next)| *at == next);
-    let ends = std::iter::once(prefix).chain(tools.map(|(at, _)| at + 1));
+    let stretches = found.stretches.iter().map_while(|stretch| {
+        let follows = stretch.start == behind;
+        behind = stretch.end;
+        follows.then_some(stretch.end)
+    });
+    let ends = std::iter::once(prefix).chain(stretches);
     ends.filter_map(|end| u32::try_from(end).ok()).collect()
 }
 

@@ -227,7 +227,8 @@ pub trait Llm: Send + Sync {
     /// Generates; `on_text` gets the text as it comes.
     async fn generate(&self, request: Generate, on_text: OnText<'_>) -> Result<Generated, EngineError>;
 
-    /// Whether it keeps the states that [`Generate::again`] names for the next start, so that it pays to read them ahead.
+    /// Whether it keeps the states that [`Generate::again`] names for the next start and has room for more of them, so that it pays to
+    /// read them ahead.
     fn keeps_states(&self) -> bool {
         false
     }

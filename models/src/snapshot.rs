@@ -16,11 +16,13 @@ use crate::{llm::Piece, protocol::KvType};
 
 /// How many prefixes stay: a few models and a few prompts.
 const PREFIXES: usize = 4;
-/// Bytes of the tools that stay. A tool's text has 40 to 130 tokens, and each takes 28 KiB of a 1.5B model: those of a hundred tools
-/// fit, and some of the pairs that are found together.
-const TOOLS: u64 = 384 << 20;
+/// Bytes of the tools that stay. A tool's text has 40 to 130 tokens, each of its calls about 30, in each order in which they may stand, and a
+/// token takes 28 KiB of a 1.5B model: a hundred tools fit, and some of the pairs that are found together.
+const TOOLS: u64 = 640 << 20;
 /// A temporary file this old was left by a crash.
 const STALE: Duration = Duration::from_secs(3600);
+/// What was used this long ago may go for something new.
+const FRESH: Duration = Duration::from_secs(3600);
 /// Bytes hashed at each end of a model file. Hashing a gigabyte would cost more than the prefill that it saves.
 const ENDS: u64 = 64 * 1024;
 
@@ -110,6 +112,21 @@ impl Snapshots {
         }
     }
 
+    /// Whether one more would push out nothing that was used just now. Who reads ahead ends there: a large model's states are so
+    /// many bytes that the last ones would take the place of the first, at every start anew.
+    pub fn has_room(&self) -> bool {
+        let files = self.files(self.ending);
+        let bytes = |path: &PathBuf| fs::metadata(path).map_or(0, |m| m.len());
+        let full = match self.most {
+            Most::Files(most) => files.len() >= most,
+            Most::Bytes(most) => {
+                let largest = files.iter().map(bytes).max().unwrap_or_default();
+                files.iter().map(bytes).sum::<u64>() + largest > most
+            }
+        };
+        !full || files.iter().filter_map(age).any(|age| age > FRESH)
+    }
+
     /// The whole and undamaged file for a key; marked as used.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
         let prefix = format!("{key}-");
@@ -164,9 +181,9 @@ impl Snapshots {
     }
 
     fn prune(&self) {
-        let age = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok()?.elapsed().ok();
         let mut files = self.files(self.ending);
-        files.sort_by_key(age);
+        // A key that is read anew at each comparison could change meanwhile.
+        files.sort_by_cached_key(age);
         let mut bytes = 0;
         let stay = files.iter().enumerate().take_while(|(before, path)| {
             bytes += fs::metadata(path).map_or(0, |m| m.len());
@@ -192,6 +209,11 @@ impl Snapshots {
             .filter(|path| path.extension().is_some_and(|e| e == extension))
             .collect()
     }
+}
+
+/// How long ago a file was used.
+fn age(path: &PathBuf) -> Option<Duration> {
+    fs::metadata(path).and_then(|m| m.modified()).ok()?.elapsed().ok()
 }
 
 fn fingerprint(model: &Path, hash: &mut Sha256) -> io::Result<()> {
@@ -363,5 +385,21 @@ mod tests {
         let left: Vec<bool> = (0..6).map(|i| tools.find(&format!("t{i}")).is_some()).collect();
         assert_eq!(left, [false, false, false, false, true, true]);
         assert!(prefixes.find("prefix").is_some());
+    }
+
+    #[test]
+    fn who_reads_ahead_ends_before_that_pushes_out_what_was_just_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tools = Snapshots::of_tools(folder.path().join("new"));
+        tools.most = Most::Bytes(12);
+        assert!(tools.has_room());
+        let first = save(&tools, "t0", "tools");
+        assert!(tools.has_room());
+        save(&tools, "t1", "tools");
+        assert!(!tools.has_room());
+        // What nobody used for an hour may go.
+        let long_ago = SystemTime::now() - 2 * FRESH;
+        File::open(first).unwrap().set_modified(long_ago).unwrap();
+        assert!(tools.has_room());
     }
 }

@@ -10,16 +10,18 @@ pub mod messages;
 pub mod mistral;
 mod loose;
 mod read;
+mod shown;
 #[cfg(test)]
 mod tests;
 
 pub use read::{defuse, shield};
+pub use shown::Shown;
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::{Card, Piece, json::spaced, render::Text, short};
+use crate::{Card, Piece, json::spaced, render::Text};
 
 /// The tool syntax that a family of models was trained on.
 pub trait Dialect: Send + Sync {
@@ -29,9 +31,8 @@ pub trait Dialect: Send + Sync {
     /// Section 1, with the family's own instruction on how to call. Stands in the system message.
     fn tools(&self, cards: &[Card]) -> Vec<Piece>;
 
-    /// Section 3: tools found later, without the instruction: in a few lines (`short`), each tool a stretch of words, and behind
-    /// them, as in section 1, what has no such form. Ends with a line break.
-    fn found(&self, cards: &[Card]) -> Vec<Piece>;
+    /// Section 3: tools found later, without the instruction. Ends with a line break.
+    fn found(&self, cards: &[Card]) -> Shown;
 
     /// A call as the model would have written it.
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece>;
@@ -239,31 +240,6 @@ fn listed(cards: &[Card], between: &str, dialect: &dyn Dialect, data: fn(&Card, 
     let one = |card| defuse(&spaced(&data(card, &frame)), dialect.tags());
     let all: Vec<String> = cards.iter().map(one).collect();
     all.join(between)
-}
-
-/// Tools found later: in a few lines, each a stretch of its own, and those for which the family's own form has to do.
-fn found(cards: &[Card], frame: &Frame, tags: &[&str]) -> (Text, Vec<Card>) {
-    let mut short = Text::default();
-    let mut whole = Vec::new();
-    for card in cards {
-        match short::short(card, &(frame.wire_name)(&card.name)) {
-            // The line break goes with the tool, so that its tokens are the same whatever follows.
-            Some(text) => _ = short.apart(&format!("{}\n", defuse(&text, tags))),
-            None => whole.push(card.clone()),
-        }
-    }
-    (short, whole)
-}
-
-/// Tools found later where the family has no marks for some of them, or marks that cannot stand everywhere.
-fn found_as_words(cards: &[Card], dialect: &dyn Dialect) -> Vec<Piece> {
-    let (mut text, whole) = found(cards, &dialect.frame(), dialect.tags());
-    if !whole.is_empty() {
-        // Not a stretch of words, which would be taken for one of the tools above.
-        text.control("\n")
-            .words(&format!("{}\n", listed(&whole, "\n\n", dialect, signature)));
-    }
-    text.into_pieces()
 }
 
 /// A tool's answer without the line break at its end, for marks that stand right behind it.

@@ -1,6 +1,6 @@
 //! The whole prompt: three sections in a prefix that does not change, then the conversation.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use crate::{
     Card, Dialect, Message, Piece, Placement, PromptError, Sections, Template, catalog,
@@ -21,17 +21,18 @@ pub struct Rendered {
     pub pieces: Vec<Piece>,
     /// How many leading pieces cannot change while the core tools and the catalogue stay: the static prefix.
     pub static_len: usize,
-    /// The texts of tools that were found later.
+    /// The texts of tools that were found later, and of the calls to go by.
     pub found: Found,
     /// Why the model's own template could not be used for this prompt.
     pub warning: Option<PromptError>,
 }
 
-/// Where the texts of tools that were found later stand in a prompt. They are the same in whatever conversation shows the tool.
+/// Where the tools that were found later stand in a prompt, and the calls behind each. A tool is the same in whatever conversation
+/// shows it; which calls go with it depends on the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The piece that each of them is, from the beginning of the prompt.
-    pub pieces: Vec<usize>,
+    /// The pieces of each tool and of each call.
+    pub stretches: Vec<Range<usize>>,
     /// Whether the first stands where it does in every conversation that finds it first: behind the static prefix and what is the
     /// same for all tools, before anything that anybody said.
     pub begins: bool,
@@ -111,17 +112,17 @@ impl Renderer {
         let (mut shown, mut from) = (HashSet::new(), static_len);
         for (n, message) in messages.iter().enumerate() {
             let new = new(message, &mut shown);
-            let texts = self.dialect.found(&new);
-            for text in texts.iter().take_while(|piece| !piece.special) {
+            for stretch in self.dialect.found(&new).stretches {
                 let behind = pieces.get(from..).unwrap_or_default();
                 // A template may have taken it apart.
-                let Some(at) = behind.iter().position(|piece| piece == text) else {
+                let Some(at) = behind.windows(stretch.len()).position(|pieces| pieces == stretch) else {
                     continue;
                 };
                 let first = n == 0 && matches!(message, Message::User { .. });
-                found.begins |= first && found.pieces.is_empty();
-                found.pieces.push(from + at);
-                from += at + 1;
+                found.begins |= first && found.stretches.is_empty();
+                let begin = from + at;
+                from = begin + stretch.len();
+                found.stretches.push(begin..from);
             }
         }
         found
@@ -184,17 +185,12 @@ impl Renderer {
             Message::User {
                 text: said, context, ..
             } => {
-                // The tools first: with what changes from turn to turn before them their state could not be used again. The
-                // calls last, because a model goes by what stands right before the words.
+                // The tools first: with what changes from turn to turn before them their state could not be used again.
                 if !new.is_empty() {
-                    text.pieces(self.shown(&new)).control("\n");
+                    text.pieces(self.found(&new)).control("\n");
                 }
                 if !context.trim().is_empty() {
                     text.words(&self.foreign(context)).words("\n");
-                }
-                let calls = self.calls(&new);
-                if !calls.is_empty() {
-                    text.pieces(calls).words("\n");
                 }
                 text.words(&self.foreign(said));
                 "user"
@@ -255,32 +251,9 @@ impl Renderer {
     /// Tools found later, as they stand in the message after which they were found.
     pub fn found(&self, cards: &[Card]) -> Vec<Piece> {
         let mut text = Text::default();
-        text.pieces(self.shown(cards)).pieces(self.calls(cards));
-        text.into_pieces()
-    }
-
-    /// The same without the calls to go by.
-    fn shown(&self, cards: &[Card]) -> Vec<Piece> {
-        let mut text = Text::default();
         text.control(FOUND.trim())
             .control("\n")
-            .pieces(self.dialect.found(cards));
-        text.into_pieces()
-    }
-
-    /// How some requests are carried out.
-    fn calls(&self, cards: &[Card]) -> Vec<Piece> {
-        let mut text = Text::default();
-        for card in cards {
-            for (said, arguments) in &card.calls {
-                if text.0.is_empty() {
-                    text.control("For example:\n");
-                }
-                text.words(&defuse(&format!("{said}\n"), self.dialect.tags()));
-                text.pieces(self.dialect.example(&card.name, arguments))
-                    .words("\n");
-            }
-        }
+            .pieces(self.dialect.found(cards).into_pieces());
         text.into_pieces()
     }
 
@@ -307,14 +280,6 @@ impl Text {
     /// Adds a mark of ours that never becomes one with another, so that what others write between two changes neither.
     pub fn mark(&mut self, text: &str) -> &mut Text {
         self.0.push(Piece::control(text));
-        self
-    }
-
-    /// Adds text of anybody else as a stretch of its own, whatever stands before it.
-    pub fn apart(&mut self, text: &str) -> &mut Text {
-        if !text.is_empty() {
-            self.0.push(Piece::text(text));
-        }
         self
     }
 

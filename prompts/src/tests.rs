@@ -323,13 +323,14 @@ fn tools_that_were_found_are_the_same_pieces_whatever_is_said() {
             "a mail to Ann",
             &[note.clone(), mail.clone(), whole.clone()],
         );
-        assert_eq!((one.found.pieces.len(), two.found.pieces.len()), (1, 2));
+        // The tool with its call, and the other tool.
+        assert_eq!((one.found.stretches.len(), two.found.stretches.len()), (2, 3));
         assert!(one.found.begins && two.found.begins);
-        let first = one.found.pieces[0];
-        assert_eq!(first, two.found.pieces[0]);
-        assert_eq!(one.pieces[..=first], two.pieces[..=first]);
-        assert!(first >= one.static_len);
-        let kept = plain(&two.pieces[..=two.found.pieces[1]]);
+        assert_eq!(one.found.stretches, two.found.stretches[..2]);
+        let [tool, call] = [0, 1].map(|at| one.found.stretches[at].clone());
+        assert_eq!(one.pieces[..call.end], two.pieces[..call.end]);
+        assert!(tool.start >= one.static_len && tool.end == call.start);
+        let kept = plain(&two.pieces[..two.found.stretches[2].end]);
         assert!(kept.ends_with("(when): Send a mail\n"), "{kept}");
         assert!(
             !kept.contains("Monday") && !kept.contains("Ann") && !kept.contains("web.open"),
@@ -343,11 +344,13 @@ fn tools_that_were_found_are_the_same_pieces_whatever_is_said() {
         let later = renderer.render(&sections, &talk.concat());
         assert!(!later.found.begins);
         let texts = |rendered: &Rendered| {
-            let found = rendered.found.pieces.iter();
-            found.map(|at| rendered.pieces[*at].clone()).collect::<Vec<_>>()
+            let found = rendered.found.stretches.iter();
+            found
+                .map(|stretch| rendered.pieces[stretch.clone()].to_vec())
+                .collect::<Vec<_>>()
         };
         assert_eq!(texts(&later), texts(&two));
-        assert_eq!(texts(&one), texts(&two)[..1]);
+        assert_eq!(texts(&one), texts(&two)[..2]);
         // One that is shown already is not shown again.
         let again = [
             said("", "a note", from_ref(&note)),

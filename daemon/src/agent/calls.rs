@@ -26,6 +26,25 @@ pub(super) fn nearest(mut calls: Vec<(String, Value)>, said: &str, most: usize) 
     calls
 }
 
+/// All that [`nearest`] may make of the calls of the tool that fits best, whatever is said.
+pub(super) fn orders(calls: &[(String, Value)]) -> Vec<Vec<(String, Value)>> {
+    let most = OF_BEST.min(calls.len());
+    let longer = |orders: Vec<Vec<usize>>| -> Vec<Vec<usize>> {
+        let others = |order: Vec<usize>| {
+            let others = (0..calls.len()).filter(move |at| !order.contains(at));
+            others.collect::<Vec<usize>>()
+        };
+        let each = orders.into_iter().flat_map(|order| {
+            let next = others(order.clone()).into_iter();
+            next.map(move |at| [&order[..], &[at]].concat())
+        });
+        each.collect()
+    };
+    let orders = (0..most).fold(vec![Vec::new()], |orders, _| longer(orders));
+    let calls_of = |order: Vec<usize>| order.into_iter().map(|at| calls[at].clone()).collect();
+    orders.into_iter().map(calls_of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -65,5 +84,18 @@ mod tests {
             ]
         );
         assert!(said("make", 0).is_empty());
+        // Whatever is said, it is one of the orders.
+        let orders = orders(&all());
+        assert_eq!(orders.len(), 6);
+        for request in [
+            "rename my dentist to call Doctor Stone",
+            "make it urgent",
+            "move it",
+            "",
+        ] {
+            assert!(orders.contains(&nearest(all(), request, OF_BEST)), "{request:?}");
+        }
+        assert_eq!(super::orders(&[]), [Vec::new()]);
+        assert_eq!(super::orders(&all()[..1]).len(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Which schemas the conversation shows: loaded ahead, loaded because the model asked, loaded again, and taken out.
 
 use prompts::{Message, Placement, Rendered};
+use serde_json::Value;
 use tools::discover::Match;
 
 use super::{Agent, calls, rules::Phase, toolbox::Loaded};
@@ -89,15 +90,31 @@ impl Agent {
         cards
     }
 
-    /// What a new conversation begins with that finds this tool first, up to the end of the tool. Nothing where such conversations have
-    /// no beginning in common.
-    pub fn beginning(&self, tool: &str) -> Option<Rendered> {
+    /// In how many orders the calls of a tool may be the nearest to what is said.
+    pub fn beginnings(&self, tool: &str) -> usize {
+        self.orders(tool).len()
+    }
+
+    /// What new conversations begin with that find this tool first, up to the end of what is shown of it, with its calls in the order of
+    /// this number. Nothing where such conversations have no beginning in common.
+    pub fn beginning(&self, tool: &str, order: usize) -> Option<Rendered> {
+        let calls = self.orders(tool).into_iter().nth(order)?;
         let mut new = self.clone();
         new.forget();
-        let mut rendered = new.showing(vec![tool.to_owned()]);
-        let tool = *rendered.found.pieces.last()?;
-        rendered.pieces.truncate(tool + 1);
+        let cards = new.load(vec![tool.to_owned()], None).into_iter();
+        let shown = cards.map(|card| prompts::Card {
+            calls: calls.clone(),
+            ..card
+        });
+        let mut rendered = new.showing(shown.collect());
+        let end = rendered.found.stretches.last()?.end;
+        rendered.pieces.truncate(end);
         Some(rendered)
+    }
+
+    fn orders(&self, tool: &str) -> Vec<Vec<(String, Value)>> {
+        let all = self.toolbox.found_card(tool).map(|card| card.calls);
+        calls::orders(&all.unwrap_or_default())
     }
 
     /// What the next request goes on from, to be evaluated while nobody waits: the conversation so far, and what stands before the first
@@ -105,11 +122,13 @@ impl Agent {
     pub fn next(&self) -> Rendered {
         let unseen = self.toolbox.deferred().find(|name| !self.toolbox.is_loaded(name));
         let unseen = unseen.into_iter().map(str::to_owned).collect();
-        let (so_far, mut rendered) = (self.transcript(), self.clone().showing(unseen));
+        let mut new = self.clone();
+        let unseen = new.load(unseen, None);
+        let (so_far, mut rendered) = (self.transcript(), new.showing(unseen));
         // There is no such place where tools are shown otherwise.
-        match rendered.found.pieces.pop() {
-            Some(tool) if rendered.found.pieces.len() == so_far.found.pieces.len() => {
-                rendered.pieces.truncate(tool);
+        match rendered.found.stretches.pop() {
+            Some(tool) if rendered.found.stretches.len() == so_far.found.stretches.len() => {
+                rendered.pieces.truncate(tool.start);
                 rendered
             }
             _ => so_far,
@@ -117,8 +136,7 @@ impl Agent {
     }
 
     /// The prompt with a message behind it that finds these tools and says nothing.
-    fn showing(mut self, tools: Vec<String>) -> Rendered {
-        let discovered = self.load(tools, None);
+    fn showing(&self, discovered: Vec<prompts::Card>) -> Rendered {
         let mut messages = self.talk.messages();
         messages.push(Message::User {
             text: String::new(),

@@ -1,7 +1,7 @@
 //! Reading the tools of the catalogue while nobody wants anything, so that the first request that needs one of them is as quick as
 //! the second. The engine keeps what it read on disk, so this is done once for a model and a set of tools.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use models::{EngineError, llm::Generate};
 
@@ -11,12 +11,13 @@ use super::{Room, again, bounded, pieces};
 #[derive(Debug, Default)]
 pub(super) struct Learnt {
     prefix: u64,
-    tools: HashSet<String>,
+    /// How many beginnings of each tool.
+    tools: HashMap<String, usize>,
 }
 
 impl Room {
-    /// Reads one more tool. The conversation is no longer in the cache then. `false` when all are known, or where it does not pay:
-    /// the engine has gone to rest, or it keeps nothing.
+    /// Reads one more tool, or the next order of its calls. The conversation is no longer in the cache then. `false` when all are known,
+    /// or where it does not pay: the engine has gone to rest, or it keeps nothing more.
     ///
     /// # Errors
     /// What keeps the engine from it.
@@ -32,12 +33,16 @@ impl Room {
                 ..Learnt::default()
             };
         }
-        let learnt = std::mem::take(&mut self.learnt.tools);
+        let tools = std::mem::take(&mut self.learnt.tools);
         let agent = self.agent();
-        let next = agent.toolbox().deferred().find(|name| !learnt.contains(*name));
-        let next = next.map(|name| (name.to_owned(), agent.beginning(name)));
-        self.learnt.tools = learnt;
-        let Some((name, beginning)) = next else {
+        let read = |name: &str| tools.get(name).copied().unwrap_or_default();
+        let unread = agent.toolbox().deferred();
+        let unread = unread.filter(|name| read(name) < agent.beginnings(name));
+        // Every tool once before the first one is read again, with its calls in another order.
+        let next = unread.min_by_key(|name| read(name));
+        let next = next.map(|name| (name.to_owned(), read(name), agent.beginning(name, read(name))));
+        self.learnt.tools = tools;
+        let Some((name, read, beginning)) = next else {
             return Ok(false);
         };
         if let Some(beginning) = beginning {
@@ -54,7 +59,7 @@ impl Room {
             )
             .await?;
         }
-        self.learnt.tools.insert(name);
+        self.learnt.tools.insert(name, read + 1);
         Ok(true)
     }
 }

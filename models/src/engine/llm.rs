@@ -72,6 +72,8 @@ pub struct LlmEngine {
     config: LlmConfig,
     keeper: Arc<Supervisor<LlmDialect, ModelInfo>>,
     snapshots: Option<Snapshots>,
+    /// The tools that the engine keeps in the same folder.
+    tools: Option<Snapshots>,
 }
 
 impl LlmEngine {
@@ -88,6 +90,7 @@ impl LlmEngine {
         LlmEngine {
             keeper: Supervisor::new(config.engines_dir.clone(), arguments, config.limits),
             snapshots: config.snapshots.clone().map(Snapshots::of_prefixes),
+            tools: config.snapshots.clone().map(Snapshots::of_tools),
             config,
         }
     }
@@ -251,7 +254,7 @@ impl Llm for LlmEngine {
     }
 
     fn keeps_states(&self) -> bool {
-        self.snapshots.is_some()
+        self.tools.as_ref().is_some_and(Snapshots::has_room)
     }
 
     fn stats(&self) -> EngineStats {

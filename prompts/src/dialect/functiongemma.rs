@@ -8,9 +8,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    Dialect, Form, Frame, OWN_TURN, ParseError, Parsed, found_as_words, function, loose, plain_name, read,
-};
+use super::{Dialect, Form, Frame, OWN_TURN, ParseError, Parsed, Shown, function, loose, plain_name, read};
 use crate::{Card, Piece, render::Text};
 
 /// See the top of the file.
@@ -88,8 +86,8 @@ impl Dialect for FunctionGemma {
     }
 
     /// A declaration would end the text in which a result stands, so what has no short form is shown as data.
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        found_as_words(cards, self)
+    fn found(&self, cards: &[Card]) -> Shown {
+        Shown::as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

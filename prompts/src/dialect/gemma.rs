@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{
-    Dialect, Frame, ParseError, Parsed, found_as_words, function,
+    Dialect, Frame, ParseError, Parsed, Shown, function,
     hermes::Hermes,
     listed,
     llama3::{Llama3, bare_call},
@@ -32,8 +32,8 @@ impl Dialect for Gemma {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        found_as_words(cards, self)
+    fn found(&self, cards: &[Card]) -> Shown {
+        Shown::as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Form, Frame, ParseError, Parsed, found, listed, read, same_name, signature};
+use super::{Dialect, Form, Frame, ParseError, Parsed, Shown, listed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -26,14 +26,16 @@ impl Dialect for Hermes {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        let (mut text, whole) = found(cards, &self.frame(), self.tags());
+    fn found(&self, cards: &[Card]) -> Shown {
+        let (mut shown, whole) = Shown::of(cards, self);
         if !whole.is_empty() {
+            let mut text = Text::default();
             text.control("<tools>\n")
                 .words(&self.signatures(&whole))
                 .control("</tools>\n");
+            shown.whole(text, &whole, self);
         }
-        text.into_pieces()
+        shown
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

@@ -6,9 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Dialect, Form, Frame, ParseError, Parsed, flush, found_as_words, function, listed, read, same_name,
-};
+use super::{Dialect, Form, Frame, ParseError, Parsed, Shown, flush, function, listed, read, same_name};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -48,8 +46,8 @@ impl Dialect for Lfm2 {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        found_as_words(cards, self)
+    fn found(&self, cards: &[Card]) -> Shown {
+        Shown::as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

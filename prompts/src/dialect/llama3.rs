@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Form, Frame, ParseError, Parsed, found_as_words, listed, read, same_name, signature};
+use super::{Dialect, Form, Frame, ParseError, Parsed, Shown, listed, read, same_name, signature};
 use crate::{Card, Piece, json::spaced, render::Text};
 
 /// See the top of the file.
@@ -24,8 +24,8 @@ impl Dialect for Llama3 {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        found_as_words(cards, self)
+    fn found(&self, cards: &[Card]) -> Shown {
+        Shown::as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

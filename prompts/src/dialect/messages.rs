@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Frame, ParseError, Parsed, hermes::Hermes, plain_name};
+use super::{Dialect, Frame, ParseError, Parsed, Shown, hermes::Hermes, plain_name};
 use crate::{Card, Piece};
 
 /// See the top of the file.
@@ -19,7 +19,7 @@ impl Dialect for Messages {
         Hermes.tools(cards)
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
+    fn found(&self, cards: &[Card]) -> Shown {
         Hermes.found(cards)
     }
 

@@ -9,9 +9,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{
-    Dialect, Form, Frame, OWN_TURN, ParseError, Parsed, found_as_words, listed, plain_name, read, signature,
-};
+use super::{Dialect, Form, Frame, OWN_TURN, ParseError, Parsed, Shown, listed, plain_name, read, signature};
 use crate::{Card, Piece, render::Text};
 
 /// See the top of the file.
@@ -94,8 +92,8 @@ impl Dialect for Mistral {
         text.into_pieces()
     }
 
-    fn found(&self, cards: &[Card]) -> Vec<Piece> {
-        found_as_words(cards, self)
+    fn found(&self, cards: &[Card]) -> Shown {
+        Shown::as_words(cards, self)
     }
 
     fn call(&self, name: &str, arguments: &Value) -> Vec<Piece> {

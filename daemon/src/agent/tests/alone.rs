@@ -36,7 +36,7 @@ fn it_is_asked_about_as_in_a_new_conversation() {
         let (old, new) = (say(&mut old, words), say(&mut new, words));
         assert!(old.alone && !new.alone, "{words}");
         assert_eq!(Ask { alone: false, ..old }, new, "{words}");
-        assert!(new.found.pieces.is_empty() || new.found.begins, "{words}");
+        assert!(new.found.stretches.is_empty() || new.found.begins, "{words}");
     }
 }
 

@@ -167,3 +167,23 @@ fn what_lasts_for_a_while_is_done_and_its_end_is_not_promised() {
     let end = reply(did(&mut agent, muted, output("The sound is off.")));
     assert_eq!(end.text, words::stays("The sound is off."));
 }
+
+/// Every time goes to a tool as it was said, so who only has to fill in a call need not know what time it is.
+#[test]
+fn the_time_is_told_where_it_can_be_of_use() {
+    let told = |agent: &mut Agent, words: &str| text(&say(agent, words)).contains("21 November 2026");
+    let mut agent = whole();
+    assert!(!told(&mut agent, "what is on my calendar tomorrow"));
+    let mut free = whole();
+    free.settings.act_score = 1.0;
+    assert!(
+        told(&mut free, "what is on my calendar tomorrow"),
+        "no tool has to be called"
+    );
+    let mut worded = whole();
+    worded.settings.answer = Answer::Model;
+    assert!(
+        told(&mut worded, "what is on my calendar tomorrow"),
+        "the model words the answer"
+    );
+}
