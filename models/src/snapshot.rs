@@ -16,8 +16,8 @@ use crate::{llm::Piece, protocol::KvType};
 
 /// How many prefixes stay: a few models and a few prompts.
 const PREFIXES: usize = 4;
-/// Bytes of the tools that stay. A tool's text has 40 to 130 tokens, each of its calls about 30, in each order in which they may stand, and a
-/// token takes 28 KiB of a 1.5B model: a hundred tools fit, and some of the pairs that are found together.
+/// Bytes of the tools that stay. A tool's text has 40 to 130 tokens, each of its calls about 30, in each order in which they may
+/// stand, and a token takes 28 KiB of a 1.5B model: a hundred tools fit, and some of the pairs that are found together.
 const TOOLS: u64 = 640 << 20;
 /// A temporary file this old was left by a crash.
 const STALE: Duration = Duration::from_secs(3600);
