@@ -477,14 +477,6 @@ impl Agent {
         Step::Generate(self.ask())
     }
 
-    /// Whether the model need not know what time it is: it has to call a tool, and every time is passed on as it was said. A clock in
-    /// the prompt is sixteen tokens to evaluate, and a small model copies it into arguments.
-    fn goes_without_time(&self, must_call: &[(String, f32)]) -> bool {
-        let worded =
-            matches!(self.settings.answer, Answer::Model) || self.renderer.dialect().takes_messages();
-        !must_call.is_empty() && !worded
-    }
-
     /// The answer to who wants nothing: what was done just before is done.
     fn left_alone(&self) -> String {
         match &self.deed {

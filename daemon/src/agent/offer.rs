@@ -6,7 +6,7 @@ use prompts::{Card, Chat, Placement, Sections};
 use serde_json::Value;
 use tools::{Effect, Entry};
 
-use super::{Agent, Ask, Opening, grammar, toolbox::DISCOVER};
+use super::{Agent, Answer, Ask, Opening, grammar, toolbox::DISCOVER};
 
 /// A server chooses among at most so many tools: the right one was among the five best for 97 % (DESIGN section 8), and each costs
 /// a hundred tokens.
@@ -63,6 +63,14 @@ impl Agent {
             grammar,
             chat: None,
         }
+    }
+
+    /// Whether the model need not know what time it is: it has to call a tool, and every time is passed on as it was said. A clock in
+    /// the prompt is sixteen tokens to evaluate, and a small model copies it into arguments.
+    pub(super) fn goes_without_time(&self, must_call: &[(String, f32)]) -> bool {
+        let worded =
+            matches!(self.settings.answer, Answer::Model) || self.renderer.dialect().takes_messages();
+        !must_call.is_empty() && !worded
     }
 
     /// What may be called now.
