@@ -525,7 +525,7 @@ fn is_clock(key: &str) -> bool {
 }
 
 /// All texts in data.
-fn strings(data: &Value) -> Vec<&str> {
+pub(super) fn strings(data: &Value) -> Vec<&str> {
     match data {
         Value::String(text) => vec![text],
         Value::Array(all) => all.iter().flat_map(strings).collect(),

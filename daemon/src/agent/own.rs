@@ -11,7 +11,10 @@ use tools::{
     reflex::synonyms,
 };
 
-use super::ground::{ALIKE, words};
+use super::{
+    checked::strings,
+    ground::{ALIKE, words},
+};
 
 /// Letters of a word whose sound tells it from others: "Theo" sounds like "the".
 const SOUNDS: usize = 5;
@@ -39,7 +42,7 @@ impl Own {
         let mut own = Own::named(entry.name);
         let calls = entry.calls.iter().flat_map(|(request, call)| {
             let call = serde_json::from_str(call).unwrap_or_default();
-            let values: HashSet<String> = texts(&call).flat_map(words).collect();
+            let values: HashSet<String> = strings(&call).into_iter().flat_map(words).collect();
             words(request).filter(move |word| !values.contains(word))
         });
         let patterns = entry.patterns.iter();
@@ -89,16 +92,6 @@ impl Asked {
     fn stem(&self, word: &str) -> Option<String> {
         let stem = self.normal.stem(word);
         (!stem.starts_with('#')).then_some(stem)
-    }
-}
-
-/// All texts in a value.
-fn texts(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
-    match value {
-        Value::String(text) => Box::new(std::iter::once(text.as_str())),
-        Value::Array(all) => Box::new(all.iter().flat_map(texts)),
-        Value::Object(all) => Box::new(all.values().flat_map(texts)),
-        _ => Box::new(std::iter::empty()),
     }
 }
 
