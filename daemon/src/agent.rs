@@ -23,6 +23,7 @@ mod own;
 mod refer;
 pub mod rules;
 mod schema;
+mod senders;
 mod settings;
 mod settle;
 mod step;

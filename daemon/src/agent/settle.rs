@@ -8,7 +8,7 @@ use super::{
     ground::{self, Grounded},
     names,
     own::Own,
-    refer, switches, times,
+    refer, senders, switches, times,
 };
 
 /// What became of the arguments of a call.
@@ -24,6 +24,7 @@ impl Agent {
     pub(super) fn settle_arguments(&self, call: &mut Call, entry: &Entry) -> Settled {
         let schema = entry.parameters();
         let said = self.talk.said();
+        let own = Own::of(entry, &schema);
         let mut untimed = None;
         let told = self.last.as_ref().map_or("", |last| last.text.as_str());
         if let Some((said, before)) = said.split_last() {
@@ -31,6 +32,7 @@ impl Agent {
             untimed = times::settle(&mut call.arguments, entry, said, &known);
             times::without_time(&mut call.arguments, entry);
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
+            senders::settle(&mut call.arguments, entry, &self.toolbox, &own, said);
             figures::settle(&mut call.arguments, &schema, said);
             switches::settle(&mut call.arguments, entry.name, &schema, said);
             if let Some(before) = self.before() {
@@ -50,7 +52,7 @@ impl Agent {
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
-            &Own::of(entry, &schema),
+            &own,
             &mut call.arguments,
             &schema,
             &self.talk.heard(),

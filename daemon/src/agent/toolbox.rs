@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -369,6 +370,11 @@ impl Toolbox {
     /// What of these words names something of this kind.
     pub fn named_in<'t>(&self, kind: known::Kind, words: &'t str) -> Option<&'t str> {
         self.asked.known.within(kind, words)
+    }
+
+    /// Where these words name something of this kind.
+    pub fn stretches(&self, kind: known::Kind, words: &str) -> Vec<Range<usize>> {
+        self.asked.known.stretches(kind, words)
     }
 
     /// Whether any of these words stands in a name of this kind.

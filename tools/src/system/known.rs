@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
@@ -397,6 +398,29 @@ impl Known {
     /// The stretch of these words that names something of this kind, at least half of it, without the words before and
     /// after it that stand in no such name: "visitor badge" of "the visitor badge thing". Nothing where nothing is named.
     pub fn within<'t>(&self, kind: Kind, text: &'t str) -> Option<&'t str> {
+        let places = self.places(kind, text);
+        text.get(places.first()?.start..places.last()?.end)
+    }
+
+    /// Where these words name something of this kind, at least half of it. Words of one name stand in one place, with the small words
+    /// between them.
+    pub fn stretches(&self, kind: Kind, text: &str) -> Vec<Range<usize>> {
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for place in self.places(kind, text) {
+            let goes_on = |last: &&mut Range<usize>| {
+                let between = text.get(last.end..place.start);
+                between.is_some_and(|between| content(between).next().is_none())
+            };
+            match stretches.last_mut().filter(goes_on) {
+                Some(last) => last.end = place.end,
+                None => stretches.push(place),
+            }
+        }
+        stretches
+    }
+
+    /// The words that belong to names of this kind of which at least half was said.
+    fn places(&self, kind: Kind, text: &str) -> Vec<Range<usize>> {
         let stems: HashSet<String> = content(text).map(|word| self.normal.stem(&word)).collect();
         let sounds: HashSet<String> = content(text).map(|word| self.normal.sound(&word)).collect();
         let half = |name: &Name| {
@@ -423,7 +447,7 @@ impl Known {
             }
             at += word.len();
         }
-        text.get(places.first()?.start..places.last()?.end)
+        places
     }
 
     /// The names of which something was said, and how much that makes likelier.
@@ -546,6 +570,28 @@ mod tests {
         check(Kind::Event, "the visitor badge thing", None);
         check(Kind::Event, "opera", None);
         check(Kind::Event, "", None);
+    }
+
+    #[test]
+    fn each_place_where_a_name_is_said_is_told() {
+        let known = known(&[
+            (Kind::Sender, "Brick and Bloom"),
+            (Kind::Sender, "St Mary's School"),
+            (Kind::Sender, "Gadget Weekly"),
+        ]);
+        for (said, expect) in [
+            ("what do brick and bloom want", &["brick and bloom"][..]),
+            (
+                "the school's mail, or the one of Gadget Weekly",
+                &["school's", "Gadget Weekly"],
+            ),
+            ("has the school written, I mean St Mary's", &["school", "Mary's"]),
+            ("what came in today", &[]),
+        ] {
+            let places = known.stretches(Kind::Sender, said);
+            let told: Vec<&str> = places.into_iter().map(|place| &said[place]).collect();
+            assert_eq!(told, expect, "{said}");
+        }
     }
 
     #[test]
