@@ -1,137 +1,132 @@
-//! Who wrote a mail, where the person named them: a small model leaves them out ("read me the school's mail"), or puts them where
-//! something else belongs ("about": "IT Service message"), and another mail is read than the one that was meant.
+//! Who wrote a mail that is to be read or looked for, where the person said so: a small model leaves them out ("read me the
+//! school's mail"), or takes them for what it is about ("about": "IT Service message"), and another mail is read than the one that
+//! was meant. Nothing is put into a call that changes anything: which mails those are about is asked.
 
 use serde_json::Value;
-use tools::{Entry, discover::words::is_stop_word, system::known::Kind, when::is_time};
+use tools::{Effect, Entry, discover::words::is_stop_word, system::known::Kind};
 
-use super::{
-    checked::strings,
-    ground::words,
-    own::Own,
-    schema::{is_free_text, requires},
-    toolbox::Toolbox,
-};
+use super::{ground::words, toolbox::Toolbox};
 
-/// Words before a name of which it is not said that a mail came from there.
-const NOT_FROM: [&str; 10] = [
-    "about",
+/// The argument for them.
+const FROM: &str = "from";
+/// Arguments for what a mail is about.
+const ABOUT: [&str; 2] = ["about", "words"];
+/// Arguments that say in another way which mails are meant, or that others stand in.
+const OTHERS: [&str; 3] = ["folder", "to", "which"];
+/// Before a name these say that the mails of others are meant, or none.
+const NOT: [&str; 13] = [
+    "apart",
+    "aside",
     "but",
-    "concerning",
+    "don",
     "except",
-    "for",
+    "excluding",
+    "instead",
+    "neither",
+    "never",
+    "no",
+    "nor",
     "not",
+    "without",
+];
+/// What may stand between a word that leads to a name and the name.
+const ARTICLES: [&str; 5] = ["a", "an", "my", "our", "the"];
+/// What mail is called; "e" begins "e mail", as recognisers write it.
+const MAILS: [&str; 7] = ["e", "email", "emails", "mail", "mails", "message", "messages"];
+/// What may stand between an owner and their mail.
+const WHICH: [&str; 8] = [
+    "first", "last", "latest", "new", "newest", "other", "recent", "unread",
+];
+
+/// What leads to a name that is no writer.
+const LEADS: [&str; 10] = [
+    "about",
+    "concerning",
+    "for",
+    "mentioning",
     "of",
     "on",
+    "re",
+    "regarding",
     "to",
     "with",
 ];
 
-/// Words that may stand before a name without saying anything of it.
-const ARTICLES: [&str; 7] = ["a", "all", "an", "my", "our", "that", "the"];
-/// What mail is called, besides the words of the tool itself; "e" begins "e mail", as recognisers write it.
-const MAILS: [&str; 9] = [
-    "e",
-    "email",
-    "emails",
-    "letter",
-    "letters",
-    "message",
-    "messages",
-    "newsletter",
-    "newsletters",
-];
-/// With which a name owns what is said next.
-const OWNS: [&str; 3] = ["'s", "\u{2019}s", "'"];
-/// Words that may stand between an owner and what they own.
-const BETWEEN: usize = 2;
-
-/// Puts who was named as the sender into the argument for them where it is empty, and out of one that has nothing else.
-pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, own: &Own, said: &str) {
-    let sender = entry.named.iter().find(|(_, kind)| *kind == Kind::Sender);
-    let (Some((from, _)), Some(given)) = (sender, arguments.as_object_mut()) else {
+/// Puts who is said to have written into the argument for them where nobody stands in it who was said.
+pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) {
+    let reads = entry.effect == Effect::Read && entry.domain() == "mail";
+    let (Some(given), true) = (arguments.as_object_mut(), reads) else {
         return;
     };
-    if given.contains_key(*from) {
+    let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
+    let takes = entry.parameters()["properties"].get(FROM).is_some();
+    if !takes || OTHERS.iter().any(|other| !text(other).is_empty()) {
         return;
     }
     let mut kinds = [Kind::Sender, Kind::Contact].into_iter();
-    let Some(named) = kinds.find_map(|kind| Named::in_words(kind, toolbox, own, said)) else {
+    let Some(name) = kinds.find_map(|kind| writer(kind, toolbox, said)) else {
         return;
     };
-    let whole = || {
-        toolbox
-            .named(entry, said)
-            .iter()
-            .any(|(name, all)| name == from && !all.is_empty())
+    let (named, said): (Vec<String>, Vec<String>) = (words(name).collect(), words(said).collect());
+    // Somebody whom nobody spoke of is left out later, and then it would be anybody's mail.
+    if words(text(FROM)).any(|word| said.contains(&word)) {
+        return;
+    }
+    let small = |word: &String| is_stop_word(word);
+    let holds = |about: &&str| words(text(about)).any(|word| named.contains(&word) && !small(&word));
+    // What says more there may be what the mail is about.
+    let only = |about: &&str| {
+        words(text(about)).all(|word| named.contains(&word) || small(&word) || is_one(&MAILS, &word))
     };
-    let schema = entry.parameters();
-    let holds = |value: &Value| {
-        strings(value)
-            .into_iter()
-            .flat_map(words)
-            .any(|word| named.has(&word))
+    let holders: Vec<&str> = ABOUT.into_iter().filter(holds).collect();
+    if !holders.iter().all(only) {
+        return;
+    }
+    for about in holders {
+        given.shift_remove(about);
+    }
+    given.insert(FROM.to_owned(), name.into());
+}
+
+/// The only one of this kind, if they are said to have written: "from Nina", "the school's last mail", "the prize office message".
+fn writer<'a>(kind: Kind, toolbox: &Toolbox, said: &'a str) -> Option<&'a str> {
+    let places = toolbox.stretches(kind, said).into_iter();
+    let mut places = places.filter_map(|place| {
+        let parts = (
+            said.get(..place.start)?,
+            said.get(place.clone())?,
+            said.get(place.end..)?,
+        );
+        // Somebody is called "Daily Mail", and "mail" is said of all of it.
+        Some(parts).filter(|(_, name, _)| !words(name).all(|word| is_one(&MAILS, &word)))
+    });
+    let (Some((before, name, behind)), None) = (places.next(), places.next()) else {
+        return None;
     };
-    let holders: Vec<(String, bool)> = given
-        .iter()
-        .filter(|(_, value)| holds(value))
-        .map(|(name, value)| {
-            let free = is_free_text(&schema["properties"][name.as_str()]) && !requires(&schema, name);
-            let mut content = strings(value).into_iter().flat_map(words);
-            let only = content.all(|word| named.has(&word) || is_stop_word(&word) || is_mail(own, &word));
-            (name.clone(), free && only)
-        })
-        .collect();
-    match &holders[..] {
-        [] if named.wrote => {}
-        [(holder, true)] if named.wrote || whole() => {
-            given.shift_remove(holder);
-        }
-        // The same words say something else there, such as what a mail is about.
-        _ => return,
+    let before: Vec<String> = words(before).collect();
+    if before.iter().any(|word| is_one(&NOT, word)) {
+        return None;
     }
-    given.insert((*from).to_owned(), named.text.into());
+    let led_by = before.iter().rev().find(|word| !is_one(&ARTICLES, word));
+    let is_led = |by: &[&str]| led_by.is_some_and(|word| is_one(by, word));
+    let mut endings = ["'s", "\u{2019}s"].iter();
+    let owner = endings.find_map(|ending| name.strip_suffix(ending));
+    let mut next = words(behind).peekable();
+    if owner.is_some() || behind.starts_with(['\'', '\u{2019}']) {
+        while next.next_if(|word| is_one(&WHICH, word)).is_some() {}
+    }
+    let is_mail = next.peek().is_some_and(|word| is_one(&MAILS, word));
+    match is_led(&["by", "from"]) {
+        // "From Nina Smith": that is another Nina.
+        true if is_mail || next.peek().is_none_or(|word| is_stop_word(word)) => Some(name),
+        // "The answer to Nina's mail" is not hers.
+        false if is_mail && !is_led(&LEADS) => Some(owner.unwrap_or(name)),
+        _ => None,
+    }
 }
 
-/// Whether this is a word for what the tool is about.
-fn is_mail(own: &Own, word: &str) -> bool {
-    MAILS.contains(&word) || own.is_name(word) || own.is_asked(word)
-}
-
-/// Somebody who writes mails, as they were named.
-struct Named<'a> {
-    text: &'a str,
-    /// Whether the person said that it is them who wrote: "from Nina", "the school's mail", "the prize office message".
-    wrote: bool,
-}
-
-impl<'a> Named<'a> {
-    /// The only one of this kind in these words. It is not known of people in the address book whether they write, so it has to be
-    /// said.
-    fn in_words(kind: Kind, toolbox: &Toolbox, own: &Own, said: &'a str) -> Option<Named<'a>> {
-        let [place] = &toolbox.stretches(kind, said)[..] else {
-            return None;
-        };
-        let (before, text) = (said.get(..place.start)?, said.get(place.clone())?);
-        let before = words(before).filter(|word| !ARTICLES.contains(&word.as_str()));
-        let before = before.last().unwrap_or_default();
-        if is_time(text) || NOT_FROM.contains(&before.as_str()) {
-            return None;
-        }
-        let owner = OWNS.iter().find_map(|ending| text.strip_suffix(ending));
-        // Something may stand between them and what is theirs: "Nina's last message".
-        let near = if owner.is_some() { BETWEEN + 1 } else { 1 };
-        let mut behind = words(said.get(place.end..)?).take(near);
-        let theirs = behind.any(|word| is_mail(own, &word));
-        let named = Named {
-            text: owner.unwrap_or(text),
-            wrote: ["by", "from"].contains(&before.as_str()) || theirs,
-        };
-        (kind == Kind::Sender || named.wrote).then_some(named)
-    }
-
-    fn has(&self, word: &str) -> bool {
-        !is_stop_word(word) && words(self.text).any(|of_name| of_name == word)
-    }
+fn is_one(words: &[&str], word: &str) -> bool {
+    words.contains(&word)
 }
 
 #[cfg(test)]
@@ -139,23 +134,30 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
-    use tools::{discover::Index, system::known::Known};
+    use tools::{
+        discover::{Doc, Index},
+        system::known::{Known, Usual},
+    };
 
     use super::*;
     use crate::agent::{rules::Asked, toolbox::Loading};
 
     fn toolbox() -> Toolbox {
+        let docs: Vec<Doc> = tools::ALL.iter().map(Doc::from).collect();
         let index = Arc::new(Index::of(tools::ALL));
         let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
         let names = [
             (Kind::Contact, "Lena Fischer"),
-            (Kind::Sender, "Harbour Gym"),
+            (Kind::Sender, "Harbour Studio"),
             (Kind::Sender, "Rowan Park Nursery"),
             (Kind::Sender, "Parcel Post"),
             (Kind::Sender, "Morning Digest"),
+            (Kind::Sender, "AllTrails"),
+            (Kind::Sender, "Daily Mail"),
+            (Kind::Contact, "James Weber"),
         ];
         let asked = Asked {
-            known: Arc::new(Known::of(names, Arc::default())),
+            known: Arc::new(Known::of(names, Arc::new(Usual::of(&docs)))),
             ..Asked::default()
         };
         toolbox.ask(asked, false);
@@ -168,103 +170,123 @@ mod tests {
         for (tool, said, given, expect) in [
             (
                 "mail.read",
-                "what does the gym's mail say",
+                "what does the studio's mail say",
                 json!({}),
-                json!({"from": "gym"}),
+                json!({"from": "studio"}),
             ),
             (
                 "mail.read",
-                "read the latest one from the rowan nursery",
-                json!({"which": "latest"}),
-                json!({"which": "latest", "from": "rowan nursery"}),
+                "read the one from the rowan nursery",
+                json!({"part": 1}),
+                json!({"part": 1, "from": "rowan nursery"}),
             ),
             (
                 "mail.read",
-                "open the Harbour Gym message",
-                json!({"about": "Harbour Gym message"}),
-                json!({"from": "Harbour Gym"}),
+                "open the Harbour Studio message",
+                json!({"about": "Harbour Studio message"}),
+                json!({"from": "Harbour Studio"}),
+            ),
+            (
+                "mail.read",
+                "open the Harbour Studio message",
+                json!({"from": "Anna", "about": ""}),
+                json!({"from": "Harbour Studio", "about": ""}),
             ),
             (
                 "mail.search",
-                "all that Parcel Post sent",
-                json!({"folder": "Parcel Post"}),
-                json!({"from": "Parcel Post"}),
-            ),
-            (
-                "mail.archive",
-                "put away Lena's last mail",
-                json!({"which": "last"}),
-                json!({"which": "last", "from": "Lena"}),
-            ),
-            // What was filled in is left alone, and so is what may be meant otherwise.
-            (
-                "mail.read",
-                "read the gym's mail",
-                json!({"from": "the gym"}),
-                json!({"from": "the gym"}),
-            ),
-            (
-                "mail.read",
-                "read the mail about the gym",
-                json!({"about": "gym"}),
-                json!({"about": "gym"}),
-            ),
-            ("mail.read", "read the mail about the gym", json!({}), json!({})),
-            (
-                "mail.read",
-                "the gym mail about my gym card",
-                json!({"about": "gym card"}),
-                json!({"about": "gym card"}),
-            ),
-            (
-                "mail.search",
-                "search for parcel post",
-                json!({"words": "parcel post"}),
-                json!({"words": "parcel post"}),
-            ),
-            (
-                "mail.search",
-                "which mails went to Lena",
-                json!({"to": "Lena"}),
-                json!({"to": "Lena"}),
-            ),
-            (
-                "mail.read",
-                "is there any mail but that of the gym",
-                json!({}),
-                json!({}),
+                "Lena's unread messages",
+                json!({"unread": true}),
+                json!({"unread": true, "from": "Lena"}),
             ),
             (
                 "mail.recent",
-                "which mails came this morning",
+                "anything new from Harbour Studio",
                 json!({}),
-                json!({}),
+                json!({"from": "Harbour Studio"}),
             ),
             (
                 "mail.read",
-                "read the gym's mail and the one from Parcel Post",
+                "read the mail from James",
                 json!({}),
+                json!({"from": "James"}),
+            ),
+            (
+                "mail.read",
+                "read James' last mail",
+                json!({}),
+                json!({"from": "James"}),
+            ),
+        ] {
+            check(&toolbox, tool, said, &given, &expect);
+        }
+    }
+
+    #[test]
+    fn what_may_be_meant_otherwise_stays() {
+        let toolbox = toolbox();
+        for (tool, said, given) in [
+            (
+                "mail.read",
+                "read the studio's mail",
+                json!({"from": "the studio"}),
+            ),
+            (
+                "mail.read",
+                "read the mail about the studio",
+                json!({"about": "studio"}),
+            ),
+            ("mail.read", "read the mail about the studio", json!({})),
+            (
+                "mail.search",
+                "any email mentioning harbour studio",
+                json!({"words": "harbour studio"}),
+            ),
+            (
+                "mail.read",
+                "the studio mail about my studio card",
+                json!({"about": "studio card"}),
+            ),
+            ("mail.search", "have I sent Lena emails", json!({"to": "Lena"})),
+            ("mail.search", "have I sent the answer to Lena's mail", json!({})),
+            (
+                "mail.search",
+                "unread messages from the studio folder",
+                json!({"folder": "studio", "unread": true}),
+            ),
+            (
+                "mail.read",
+                "the next mail from the studio",
+                json!({"which": "next"}),
+            ),
+            ("mail.recent", "mails that are not from the studio", json!({})),
+            ("mail.read", "is there any mail but the one from Lena", json!({})),
+            ("mail.recent", "which mails came this morning", json!({})),
+            (
+                "mail.read",
+                "read the studio's mail and the one from Parcel Post",
                 json!({}),
             ),
-            ("mail.read", "tell Lena that I read it", json!({}), json!({})),
-            // Where a text goes out, the name may stand in that.
+            ("mail.read", "read Lena's mum's mail", json!({})),
+            ("mail.read", "read the mail from Lena Smith", json!({})),
+            ("mail.read", "read Lena's party mail", json!({})),
+            ("mail.read", "read all mails", json!({})),
+            ("mail.read", "tell Lena that I read it", json!({})),
+            // Which one is changed, or goes out, is asked.
+            ("mail.archive", "archive the studio's mail", json!({})),
             (
                 "mail.reply",
-                "answer the gym's mail that I quit",
-                json!({"text": "I quit"}),
+                "answer the studio's mail that I quit",
                 json!({"text": "I quit"}),
             ),
         ] {
-            let entry = tools::find(tool).unwrap();
-            let mut settled = given.clone();
-            settle(
-                &mut settled,
-                entry,
-                &toolbox,
-                &Own::of(entry, &entry.parameters()),
-                said,
-            );
-            assert_eq!(settled, expect, "{tool}: {said:?} {given}");
+            check(&toolbox, tool, said, &given, &given);
         }
+    }
+
+    #[track_caller]
+    fn check(toolbox: &Toolbox, tool: &str, said: &str, given: &Value, expect: &Value) {
+        let mut settled = given.clone();
+        settle(&mut settled, tools::find(tool).unwrap(), toolbox, said);
+        assert_eq!(settled, *expect, "{tool}: {said:?} {given}");
     }
 }

@@ -24,7 +24,6 @@ impl Agent {
     pub(super) fn settle_arguments(&self, call: &mut Call, entry: &Entry) -> Settled {
         let schema = entry.parameters();
         let said = self.talk.said();
-        let own = Own::of(entry, &schema);
         let mut untimed = None;
         let told = self.last.as_ref().map_or("", |last| last.text.as_str());
         if let Some((said, before)) = said.split_last() {
@@ -32,7 +31,7 @@ impl Agent {
             untimed = times::settle(&mut call.arguments, entry, said, &known);
             times::without_time(&mut call.arguments, entry);
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
-            senders::settle(&mut call.arguments, entry, &self.toolbox, &own, said);
+            senders::settle(&mut call.arguments, entry, &self.toolbox, said);
             figures::settle(&mut call.arguments, &schema, said);
             switches::settle(&mut call.arguments, entry.name, &schema, said);
             if let Some(before) = self.before() {
@@ -52,7 +51,7 @@ impl Agent {
         }
         let names = said.last().map(|said| self.toolbox.named(entry, said));
         let grounded = ground::ground(
-            &own,
+            &Own::of(entry, &schema),
             &mut call.arguments,
             &schema,
             &self.talk.heard(),

@@ -6,10 +6,7 @@ use serde_json::json;
 
 use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
-    system::{
-        known::Kind,
-        mail::{self, Asked, Entry, Role},
-    },
+    system::mail::{self, Asked, Entry, Role},
 };
 
 /// Mails that are named in the question.
@@ -41,7 +38,6 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
     const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
-    const NAMED: &'static [(&'static str, Kind)] = &[("from", Kind::Sender)];
     const EXAMPLES: &'static [&'static str] = &[
         "delete that email",
         "throw away the mail from the newsletter",

@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
-        known::Kind,
         mail::{self, Asked, Attachment, Entry, Need},
         plain, speech,
     },
@@ -47,7 +46,6 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
     const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
-    const NAMED: &'static [(&'static str, Kind)] = &[("from", Kind::Sender)];
     const EXAMPLES: &'static [&'static str] = &[
         "read me the latest email from Anna",
         "what does the mail about the invoice say",

@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::{
     contract::{Ctx, Effect, LoadPolicy, Output, Tool, ToolError},
     system::{
-        known::Kind,
         mail::{self, Depth, Entry, Found, Index, Query},
         plain,
     },
@@ -39,7 +38,6 @@ impl Tool for This {
     const EFFECT: Effect = Effect::Read;
     const LOAD: LoadPolicy = LoadPolicy::Core;
     const UNTRUSTED: bool = true;
-    const NAMED: &'static [(&'static str, Kind)] = &[("from", Kind::Sender)];
     const EXAMPLES: &'static [&'static str] = &[
         "do I have new mail",
         "check my email",

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::{
     contract::{Ctx, Effect, Output, TimeRole, Tool, ToolError},
     system::{
-        known::Kind,
         mail::{self, Depth, Entry, Folder, Index, Query, Role},
         plain, speech,
     },
@@ -49,7 +48,6 @@ impl Tool for This {
     const UNTRUSTED: bool = true;
     const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
     const TIMES: &'static [(&'static str, TimeRole)] = &[("when", TimeRole::Find)];
-    const NAMED: &'static [(&'static str, Kind)] = &[("from", Kind::Sender)];
     const EXAMPLES: &'static [&'static str] = &[
         "find the email about the invoice",
         "search my mail for the flight to lisbon",

@@ -70,6 +70,10 @@ impl Tool for This {
     ];
     const CALLS: &'static [(&'static str, &'static str)] = &[
         ("rewind a minute", r#"{"by": "a minute", "direction": "back"}"#),
+        (
+            "skip ahead three quarters of a minute",
+            r#"{"by": "three quarters of a minute", "direction": "forward"}"#,
+        ),
         ("jump to two minutes thirty", r#"{"to": "two minutes thirty"}"#),
     ];
     const PATTERNS: &'static [&'static str] = &[
