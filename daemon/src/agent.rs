@@ -28,6 +28,7 @@ mod settings;
 mod settle;
 mod step;
 mod several;
+mod spared;
 mod switches;
 mod reflex;
 mod finding;
@@ -51,7 +52,7 @@ pub use settings::{Answer, CATALOG_TOKENS, IfUnsure, SPLIT_SCORE, Settings};
 use settle::Settled;
 pub use step::{Ask, Call, Ending, Input, Opening, Outcome, Reply, Step, Undo};
 use toolbox::{Loaded, Toolbox};
-use tools::{TimeRole, discover::Match};
+use tools::discover::Match;
 
 /// A call whose arguments do not fit, or that names no tool, may be repaired this often in a turn. More attempts
 /// of a small model only repeat the mistake while the person waits.
@@ -559,6 +560,9 @@ impl Agent {
             untimed,
             "arguments that somebody said"
         );
+        if let Some(question) = self.spares(&mut call, entry) {
+            return question;
+        }
         // Where no time was said there is none to be copied.
         if (grounded.made_up || grounded.missing.is_some()) && untimed.is_none() && self.may_copy() {
             self.turn.must_call = vec![(entry.name.to_owned(), 1.0)];
@@ -641,16 +645,6 @@ impl Agent {
                 words::asked_first(),
                 Ending::NeedsConfirmation,
             ),
-        }
-    }
-
-    /// The question for what a call of this tool lacks.
-    fn asks_for(&self, tool: &str, missing: &str) -> String {
-        let times = self.toolbox.find(tool).map_or(&[][..], |entry| entry.times);
-        match times.iter().find(|(name, _)| *name == missing) {
-            Some((_, TimeRole::Length)) => words::how_long(),
-            Some(_) => words::when(),
-            None => words::missing(missing),
         }
     }
 

@@ -25,6 +25,11 @@ pub fn too_many_calls() -> String {
     "Sorry, that took too many steps, so I stopped.".to_owned()
 }
 
+/// The model took what the person named only to be left alone.
+pub fn spared(what: &str) -> String {
+    format!("You said to leave {what} as it is. Which one do you mean?")
+}
+
 /// A call lacks what only the person can say; `argument` is its name in the schema.
 pub fn missing(argument: &str) -> String {
     let argument = argument.replace('_', " ");

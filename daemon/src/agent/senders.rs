@@ -58,9 +58,7 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
     let (Some(given), true) = (arguments.as_object_mut(), reads) else {
         return;
     };
-    let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
-    let takes = entry.parameters()["properties"].get(FROM).is_some();
-    if !takes || OTHERS.iter().any(|other| !text(other).is_empty()) {
+    if entry.parameters()["properties"].get(FROM).is_none() {
         return;
     }
     let mut kinds = [Kind::Sender, Kind::Contact].into_iter();
@@ -68,8 +66,11 @@ pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &st
         return;
     };
     let (named, said): (Vec<String>, Vec<String>) = (words(name).collect(), words(said).collect());
-    // Somebody whom nobody spoke of is left out later, and then it would be anybody's mail.
-    if words(text(FROM)).any(|word| said.contains(&word)) {
+    let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
+    // What nobody spoke of is left out later, and then it would be anybody's mail.
+    let is_said =
+        |name: &&str| words(text(name)).any(|word| said.contains(&word) && !is_one(&ARTICLES, &word));
+    if is_said(&FROM) || OTHERS.iter().any(is_said) {
         return;
     }
     let small = |word: &String| is_stop_word(word);
@@ -191,6 +192,12 @@ mod tests {
                 "open the Harbour Studio message",
                 json!({"from": "Anna", "about": ""}),
                 json!({"from": "Harbour Studio", "about": ""}),
+            ),
+            (
+                "mail.read",
+                "read me the studio's mail",
+                json!({"which": "the latest"}),
+                json!({"which": "the latest", "from": "studio"}),
             ),
             (
                 "mail.search",

@@ -1,7 +1,8 @@
 //! The arguments of a call, put right before anything is done: each room knows one kind of mistake, and goes by what schemas and
 //! tools say of themselves.
 
-use tools::Entry;
+use prompts::words;
+use tools::{Entry, TimeRole};
 
 use super::{
     Agent, Call, figures,
@@ -60,5 +61,15 @@ impl Agent {
             entry.worded,
         );
         Settled { grounded, untimed }
+    }
+
+    /// The question for what a call of this tool lacks.
+    pub(super) fn asks_for(&self, tool: &str, missing: &str) -> String {
+        let times = self.toolbox.find(tool).map_or(&[][..], |entry| entry.times);
+        match times.iter().find(|(name, _)| *name == missing) {
+            Some((_, TimeRole::Length)) => words::how_long(),
+            Some(_) => words::when(),
+            None => words::missing(missing),
+        }
     }
 }

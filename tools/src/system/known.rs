@@ -398,39 +398,51 @@ impl Known {
     /// The stretch of these words that names something of this kind, at least half of it, without the words before and
     /// after it that stand in no such name: "visitor badge" of "the visitor badge thing". Nothing where nothing is named.
     pub fn within<'t>(&self, kind: Kind, text: &'t str) -> Option<&'t str> {
-        let places = self.places(kind, text, 1.0);
+        let places = self.places(&self.half_said(kind, text, 1.0), text);
         text.get(places.first()?.start..places.last()?.end)
     }
 
     /// Where these words name something of this kind, at least half of it and more than usual words: "all" names no "AllTrails". Words
-    /// of one name stand in one place, with the small words between them.
+    /// of one name stand in one place, with the small words between them and those of the name before it: "IT Service".
     pub fn stretches(&self, kind: Kind, text: &str) -> Vec<Range<usize>> {
+        let named = self.half_said(kind, text, FAINT);
+        let of_names = named.iter().flat_map(|name| name.text.split_whitespace());
+        let small: HashSet<String> = of_names.filter_map(small_word).collect();
         let mut stretches: Vec<Range<usize>> = Vec::new();
-        for place in self.places(kind, text, FAINT) {
+        for place in self.places(&named, text) {
             let goes_on = |last: &&mut Range<usize>| {
                 let between = text.get(last.end..place.start);
                 between.is_some_and(|between| content(between).next().is_none())
             };
             match stretches.last_mut().filter(goes_on) {
                 Some(last) => last.end = place.end,
-                None => stretches.push(place),
+                None => {
+                    let before = text.get(..place.start).unwrap_or_default();
+                    let of_name = |word: &&str| small_word(word).is_some_and(|word| small.contains(&word));
+                    let first = before.split_whitespace().rev().take_while(of_name).last();
+                    let start = first.and_then(|first| before.rfind(first));
+                    stretches.push(start.unwrap_or(place.start)..place.end);
+                }
             }
         }
         stretches
     }
 
-    /// The words that belong to names of this kind of which at least half was said, and which that makes so much likelier.
-    fn places(&self, kind: Kind, text: &str, least: f32) -> Vec<Range<usize>> {
+    /// The names of this kind of which at least half was said, and which that makes so much likelier.
+    fn half_said(&self, kind: Kind, text: &str, least: f32) -> Vec<&Name> {
         let (stems, sounds) = self.stems_and_sounds(text);
         let half = |name: &Name| {
             let said = |word: &&Word| stems.contains(&*word.stem) || sounds.contains(&*word.sound);
             name.words.iter().filter(said).count() * 2 >= name.words.len()
         };
-        let named: Vec<&Name> = self
-            .said_in(text)
+        self.said_in(text)
             .filter(|(name, lift)| name.kind == kind && *lift >= least && half(name))
             .map(|(name, _)| name)
-            .collect();
+            .collect()
+    }
+
+    /// The words that belong to these names.
+    fn places(&self, named: &[&Name], text: &str) -> Vec<Range<usize>> {
         let belongs = |word: &str| {
             content(word).any(|word| {
                 let (stem, sound) = (self.normal.stem(&word), self.normal.sound(&word));
@@ -528,6 +540,12 @@ impl Name {
     }
 }
 
+/// A word that names nothing by itself, in small letters: "IT" of "IT Service".
+fn small_word(word: &str) -> Option<String> {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    (!word.is_empty() && content(word).next().is_none()).then(|| word.to_lowercase())
+}
+
 /// The words that could name something.
 fn content(text: &str) -> impl Iterator<Item = String> {
     words::split(text)
@@ -582,6 +600,7 @@ mod tests {
             (Kind::Sender, "Gadget Weekly"),
             (Kind::Sender, "北京"),
             (Kind::Sender, "AllTrails"),
+            (Kind::Sender, "IT Service"),
         ]);
         for (said, expect) in [
             ("what do brick and bloom want", &["brick and bloom"][..]),
@@ -589,7 +608,11 @@ mod tests {
                 "the school's mail, or the one of Gadget Weekly",
                 &["school's", "Gadget Weekly"],
             ),
-            ("has the school written, I mean St Mary's", &["school", "Mary's"]),
+            (
+                "has the school written, I mean st. Mary's",
+                &["school", "st. Mary's"],
+            ),
+            ("read the IT Service message", &["IT Service"]),
             ("read all mails", &[]),
             // Digits sound like nothing, and so does another script.
             ("the letter of 2026", &[]),
