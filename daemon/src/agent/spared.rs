@@ -1,64 +1,80 @@
 //! What is to stay as it is: "take the bins off my reminders but leave the electrician" names two of them, and a small model takes the
-//! last one. A call never changes what was named only to be left alone.
+//! last one. What was named only to be left alone is not what is removed, and where some are to stay not all are.
 
 use prompts::words as phrases;
 use serde_json::Value;
-use tools::{Effect, Entry, discover::words::is_stop_word, system::known::Kind};
+use strsim::jaro_winkler;
+use tools::{Entry, discover::words::is_stop_word};
 
-use super::{Agent, Call, Ending, Step, ground::words, schema::requires, toolbox::Toolbox};
+use super::{
+    Agent, Call, Ending, Step,
+    ground::{ALIKE, words},
+    own::Own,
+    schema::requires,
+};
 
+/// What tools that take something away are called, behind their domain. Of others a name may be corrected: "brunch, not lunch".
+const REMOVING: [&str; 6] = ["cancel", "complete", "delete", "quit", "remove", "trash"];
 /// What leads to what is to stay, behind which only articles may stand. Not "instead of", which leads to what goes.
-const LEADS: [&[&str]; 12] = [
+const LEADS: [&[&str]; 11] = [
     &["and", "keep"],
     &["and", "leave"],
+    &["and", "not"],
     &["apart", "from"],
     &["aside", "from"],
     &["but", "keep"],
     &["but", "leave"],
-    &["except", "for"],
-    &["other", "than"],
     &["but", "not"],
     &["except"],
-    &["not"],
-    &["but"],
+    &["except", "for"],
+    &["other", "than"],
 ];
+/// With these a request begins that names first what is to stay: "keep the dentist and cancel pottery".
+const BEGINNINGS: [&str; 2] = ["keep", "leave"];
+/// Behind these "but" leads to what is to stay; else it leads to anything: "I can't come, but pottery can go".
+const ALL: [&str; 4] = ["all", "every", "everyone", "everything"];
 /// What may stand between such a word and a name.
-const ARTICLES: [&str; 10] = [
-    "a", "all", "an", "her", "his", "my", "our", "that", "the", "their",
-];
-/// Behind these "but" leads to what is meant: "nothing but the dentist", "not the lunch but the dentist"; "t" ends "don't".
-const TURNS: [&str; 7] = ["any", "anything", "no", "none", "not", "nothing", "t"];
+const ARTICLES: [&str; 9] = ["a", "an", "her", "his", "my", "our", "that", "the", "their"];
+/// Words behind such a word that say what is to stay, at most, where it is asked about.
+const MOST: usize = 4;
 
 impl Agent {
-    /// Takes out of a call what the person said shall stay, and returns a question where that leaves nothing to go by. Where the tool
-    /// asks before it does anything it gets the one other thing that they named.
+    /// The question where a call would remove what the person said shall stay; nothing else is left of such a call. From a list
+    /// only that is taken out.
     pub(super) fn spares(&mut self, call: &mut Call, entry: &Entry) -> Option<Step> {
         let said = self.talk.said().last().map(|said| (*said).to_owned())?;
-        let stays = spare(&mut call.arguments, entry, &self.toolbox, &said)?;
+        let stays = spare(&mut call.arguments, entry, &said)?;
         Some(self.reply(phrases::spared(&stays), Ending::CouldNot))
     }
 }
 
 /// What is to stay, where a call has nothing else.
-fn spare(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) -> Option<String> {
-    let given = arguments
-        .as_object_mut()
-        .filter(|_| entry.effect != Effect::Read)?;
-    let schema = entry.parameters();
-    for (name, kind) in entry.named {
+fn spare(arguments: &mut Value, entry: &Entry, said: &str) -> Option<String> {
+    let verb = entry.name.split(['.', '_']).nth(1).unwrap_or_default();
+    let given = arguments.as_object_mut().filter(|_| REMOVING.contains(&verb))?;
+    let (schema, own) = (entry.parameters(), Own::named(entry.name));
+    let sentence = Sentence {
+        said: words(said).collect(),
+        own: &own,
+    };
+    for (name, _) in entry.named {
         match given.get_mut(*name) {
-            Some(Value::String(text)) if stays(said, text) => match other(*kind, toolbox, said) {
-                Some(other) if entry.confirm => *text = other.to_owned(),
-                _ => return Some(text.clone()),
-            },
+            Some(Value::String(text)) => {
+                if let Some(stays) = sentence.stays(text) {
+                    return Some(stays);
+                }
+            }
             Some(Value::Array(all)) => {
-                let before = all.clone();
-                all.retain(|one| one.as_str().is_none_or(|text| !stays(said, text)));
-                if let (true, [first, ..]) = (all.is_empty(), &before[..]) {
-                    if requires(&schema, name) {
-                        return Some(first.as_str().unwrap_or_default().to_owned());
+                let mut stays = Vec::new();
+                all.retain(|one| match one.as_str().and_then(|text| sentence.stays(text)) {
+                    Some(text) => {
+                        stays.push(text);
+                        false
                     }
-                    given.shift_remove(*name);
+                    None => true,
+                });
+                if all.is_empty() && requires(&schema, name) && !stays.is_empty() {
+                    return Some(stays.remove(0));
                 }
             }
             _ => {}
@@ -67,35 +83,63 @@ fn spare(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) ->
     None
 }
 
-/// The only thing of this kind that was named and need not stay.
-fn other<'a>(kind: Kind, toolbox: &Toolbox, said: &'a str) -> Option<&'a str> {
-    let places = toolbox.stretches(kind, said).into_iter();
-    let mut others = places.filter_map(|place| said.get(place).filter(|text| !stays(said, text)));
-    match (others.next(), others.next()) {
-        (one, None) => one,
-        _ => None,
+/// What was said, to a tool with words of its own.
+struct Sentence<'a> {
+    said: Vec<String>,
+    own: &'a Own,
+}
+
+impl Sentence<'_> {
+    /// What is to stay where this text would take it along: what was named, wherever it was, to be left alone, and all there is where
+    /// something of it was.
+    fn stays(&self, text: &str) -> Option<String> {
+        let named: Vec<String> = words(text)
+            .filter(|word| !is_stop_word(word) && !self.own.is_name(word))
+            .collect();
+        if !text.is_empty() && words(text).all(|word| is_all(&word)) {
+            let exception = (0..self.said.len()).find(|at| self.leads(&self.said[..*at]))?;
+            let stays: Vec<&str> = self.said[exception..]
+                .iter()
+                .map(String::as_str)
+                .take(MOST)
+                .collect();
+            return Some(stays.join(" "));
+        }
+        let is_named = |word: &String| named.iter().any(|named| is_alike(named, word));
+        let leads_here = |at: usize| {
+            let around = |word: &String| is_article(word) || is_named(word);
+            let before = &self.said[..at];
+            let lead = before.iter().rposition(|word| !around(word));
+            self.leads(&before[..lead.map_or(0, |lead| lead + 1)])
+        };
+        let mut places = (0..self.said.len())
+            .filter(|at| is_named(&self.said[*at]))
+            .peekable();
+        (places.peek().is_some() && places.all(leads_here)).then(|| text.to_owned())
+    }
+
+    /// Whether these words lead to what is to stay.
+    fn leads(&self, before: &[String]) -> bool {
+        let all_but = || {
+            let (last, before) = before.split_last()?;
+            (last == "but" && before.iter().any(|word| is_all(word))).then_some(())
+        };
+        LEADS.iter().any(|lead| ends_with(before, lead))
+            || all_but().is_some()
+            || matches!(before, [first] if BEGINNINGS.contains(&first.as_str()))
     }
 }
 
-/// Whether this was named, and wherever it was, to be left alone.
-fn stays(said: &str, text: &str) -> bool {
-    let said: Vec<String> = words(said).collect();
-    let named: Vec<String> = words(text)
-        .filter(|word| !is_stop_word(word) && !ARTICLES.contains(&word.as_str()))
-        .collect();
-    let leads_here = |at: usize| {
-        let around = |word: &String| ARTICLES.contains(&word.as_str()) || named.contains(word);
-        let before = &said[..at];
-        let before = &before[..before
-            .iter()
-            .rposition(|word| !around(word))
-            .map_or(0, |last| last + 1)];
-        let lead = LEADS.iter().find(|lead| ends_with(before, lead));
-        let turns = || before.iter().any(|word| TURNS.contains(&word.as_str()));
-        lead.is_some_and(|lead| **lead != ["but"] || !turns())
-    };
-    let mut places = (0..said.len()).filter(|at| named.contains(&said[*at])).peekable();
-    places.peek().is_some() && places.all(leads_here)
+fn is_all(word: &str) -> bool {
+    ALL.contains(&word)
+}
+
+fn is_article(word: &str) -> bool {
+    ARTICLES.contains(&word)
+}
+
+fn is_alike(one: &str, other: &str) -> bool {
+    jaro_winkler(one, other) >= ALIKE
 }
 
 fn ends_with(words: &[String], end: &[&str]) -> bool {
@@ -105,129 +149,128 @@ fn ends_with(words: &[String], end: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
-    use tools::{discover::Index, system::known::Known};
 
     use super::*;
-    use crate::agent::{rules::Asked, toolbox::Loading};
 
-    fn toolbox() -> Toolbox {
-        let index = Arc::new(Index::of(tools::ALL));
-        let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
-        let names = [
-            (Kind::Reminder, "Water the orchids"),
-            (Kind::Reminder, "Post the parcel"),
-            (Kind::Event, "Dentist"),
-            (Kind::Event, "Pottery"),
-            (Kind::Item, "walnuts"),
-            (Kind::Timer, "pasta"),
-        ];
-        let asked = Asked {
-            known: Arc::new(Known::of(names, Arc::default())),
-            ..Asked::default()
-        };
-        toolbox.ask(asked, false);
-        toolbox
-    }
-
-    #[track_caller]
-    fn check(tool: &str, said: &str, given: Value, expect: Value, stays: Option<&str>) {
-        let mut spared = given;
-        let question = spare(&mut spared, tools::find(tool).unwrap(), &toolbox(), said);
-        assert_eq!(question.as_deref(), stays, "{said}");
-        if stays.is_none() {
-            assert_eq!(spared, expect, "{said}");
-        }
+    fn spared(tool: &str, said: &str, given: &Value) -> (Option<String>, Value) {
+        let mut spared = given.clone();
+        (spare(&mut spared, tools::find(tool).unwrap(), said), spared)
     }
 
     #[test]
-    fn what_is_to_stay_is_not_what_goes() {
-        // The tool asks, so the other thing is what was meant.
-        let (given, expect) = (json!({"title": "parcel"}), json!({"title": "the orchids"}));
-        let said = "take the orchids off my reminders but leave the parcel";
-        check("reminders.delete", said, given.clone(), expect.clone(), None);
-        check(
-            "reminders.delete",
-            "drop the orchids and keep the parcel",
-            given,
-            expect,
-            None,
-        );
-        let pottery = json!({"event": "pottery"});
-        check(
-            "calendar.delete_event",
-            "cancel the dentist, not pottery",
-            pottery.clone(),
-            json!({"event": "dentist"}),
-            None,
-        );
-        // It does not, or nothing else was named.
-        let said = "clear my calendar on friday except for the pottery";
-        check(
-            "calendar.delete_event",
-            said,
-            pottery.clone(),
-            json!({}),
-            Some("pottery"),
-        );
-        check(
-            "timers.cancel",
-            "stop all timers but the pasta one",
-            json!({"timer": "pasta"}),
-            json!({}),
-            Some("pasta"),
-        );
-        let said = "take everything off but the walnuts";
-        check(
-            "lists.remove",
-            said,
-            json!({"items": ["walnuts"]}),
-            json!({}),
-            Some("walnuts"),
-        );
-        check(
-            "lists.remove",
-            "oats and tea go but not the walnuts",
-            json!({"items": ["oats", "tea", "walnuts"]}),
-            json!({"items": ["oats", "tea"]}),
-            None,
-        );
-        check(
-            "mail.send",
-            "mail Tom but not Nina that I am late",
-            json!({"to": ["Tom", "Nina"], "text": "I am late"}),
-            json!({"to": ["Tom"], "text": "I am late"}),
-            None,
-        );
-    }
-
-    #[test]
-    fn what_is_named_to_be_changed_is() {
-        let same = |tool, said, given: Value| check(tool, said, given.clone(), given, None);
-        let pottery = || json!({"event": "pottery"});
-        for said in [
-            "cancel pottery but leave the dentist",
-            "cancel nothing but the pottery",
-            "not the dentist but pottery",
-            "I can't make it, but pottery can go",
-            "do not forget to cancel pottery",
-            "cancel pottery, I would keep pottery if I could",
-            "cancel it",
+    fn what_is_to_stay_is_not_removed() {
+        for (tool, said, given, stays) in [
+            (
+                "reminders.delete",
+                "take the orchids off my reminders but leave the parcel",
+                json!({"title": "parcel"}),
+                "parcel",
+            ),
+            (
+                "reminders.complete",
+                "keep the parcel and tick off the orchids",
+                json!({"title": "the parcel"}),
+                "the parcel",
+            ),
+            (
+                "calendar.delete_event",
+                "clear my calendar on friday except for the pottery class",
+                json!({"event": "pottery class"}),
+                "pottery class",
+            ),
+            (
+                "timers.cancel",
+                "I can't cook any more, stop all timers but the pasta one",
+                json!({"timer": "pasta"}),
+                "pasta",
+            ),
+            (
+                "timers.cancel",
+                "stop the egg timer but not the pasta timer",
+                json!({"timer": "pasta timer"}),
+                "pasta timer",
+            ),
+            (
+                "timers.cancel",
+                "stop all timers but the pasta one",
+                json!({"timer": "all"}),
+                "the pasta one",
+            ),
+            (
+                "lists.remove",
+                "take everything off but the walnuts",
+                json!({"items": ["walnut"]}),
+                "walnut",
+            ),
+            (
+                "lists.remove",
+                "take everything off but the walnuts",
+                json!({"items": ["everything"]}),
+                "the walnuts",
+            ),
         ] {
-            same("calendar.delete_event", said, pottery());
+            assert_eq!(spared(tool, said, &given).0.as_deref(), Some(stays), "{said}");
         }
-        // What is only looked at changes nothing.
-        same(
-            "calendar.query",
-            "what is on but pottery",
-            json!({"text": "pottery"}),
+        let said = "the oats and the tea go but not the walnuts";
+        let (question, left) = spared(
+            "lists.remove",
+            said,
+            &json!({"items": ["oats", "tea", "walnuts"]}),
         );
-        same(
-            "calendar.create_event",
-            "dinner, not the usual pottery",
-            json!({"title": "dinner", "start": "friday"}),
-        );
+        assert_eq!((question, left), (None, json!({"items": ["oats", "tea"]})));
+    }
+
+    #[test]
+    fn what_is_named_to_go_goes() {
+        let pottery = || json!({"event": "pottery"});
+        for (tool, said, given) in [
+            (
+                "calendar.delete_event",
+                "cancel pottery but leave the dentist",
+                pottery(),
+            ),
+            (
+                "calendar.delete_event",
+                "cancel nothing but the pottery",
+                pottery(),
+            ),
+            ("calendar.delete_event", "not the dentist but pottery", pottery()),
+            (
+                "calendar.delete_event",
+                "the dentist stays but pottery can go",
+                pottery(),
+            ),
+            (
+                "calendar.delete_event",
+                "I can't make it, sorry but pottery has to go",
+                pottery(),
+            ),
+            (
+                "calendar.delete_event",
+                "do not forget to cancel pottery",
+                pottery(),
+            ),
+            ("calendar.delete_event", "cancel it", pottery()),
+            (
+                "reminders.delete",
+                "delete the reminder to not forget milk",
+                json!({"title": "milk"}),
+            ),
+            (
+                "lists.remove",
+                "take everything off the list",
+                json!({"items": ["everything"]}),
+            ),
+            ("lists.remove", "all but gone", json!({"items": []})),
+            // Corrected, not removed.
+            (
+                "calendar.update_event",
+                "call it brunch and not lunch",
+                json!({"event": "lunch", "title": "brunch"}),
+            ),
+        ] {
+            assert_eq!(spared(tool, said, &given), (None, given.clone()), "{said}");
+        }
     }
 }
