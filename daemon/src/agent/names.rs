@@ -285,18 +285,12 @@ mod tests {
 
     use prompts::Dialect as _;
     use serde_json::json;
-    use tools::{discover::Index, system::known::Known};
+    use tools::system::known::Known;
 
     use super::*;
-    use crate::agent::{
-        grammar::{self, gbnf::Gbnf},
-        rules::Asked,
-        toolbox::Loading,
-    };
+    use crate::agent::grammar::{self, gbnf::Gbnf};
 
     fn toolbox() -> Toolbox {
-        let index = Arc::new(Index::of(tools::ALL));
-        let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
         let names = [
             (Kind::Calendar, "Work"),
             (Kind::Calendar, "Family"),
@@ -314,12 +308,7 @@ mod tests {
             (Kind::Item, "chickpeas"),
             (Kind::Player, "Spotify"),
         ];
-        let asked = Asked {
-            known: Arc::new(Known::of(names, Arc::default())),
-            ..Asked::default()
-        };
-        toolbox.ask(asked, false);
-        toolbox
+        Toolbox::knowing(Known::of(names, Arc::default()))
     }
 
     #[test]

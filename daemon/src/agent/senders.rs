@@ -1,6 +1,6 @@
 //! Who wrote a mail that is to be read or looked for, where the person said so: a small model leaves them out ("read me the
 //! school's mail"), or takes them for what it is about ("about": "IT Service message"), and another mail is read than the one that
-//! was meant. Nothing is put into a call that changes anything: which mails those are about is asked.
+//! was meant. Nothing is put into a call that changes anything.
 
 use serde_json::Value;
 use tools::{Effect, Entry, discover::words::is_stop_word, system::known::Kind};
@@ -53,12 +53,12 @@ const LEADS: [&str; 10] = [
 ];
 
 /// Puts who is said to have written into the argument for them where nobody stands in it who was said.
-pub fn settle(arguments: &mut Value, entry: &Entry, toolbox: &Toolbox, said: &str) {
+pub fn settle(arguments: &mut Value, entry: &Entry, schema: &Value, toolbox: &Toolbox, said: &str) {
     let reads = entry.effect == Effect::Read && entry.domain() == "mail";
     let (Some(given), true) = (arguments.as_object_mut(), reads) else {
         return;
     };
-    if entry.parameters()["properties"].get(FROM).is_none() {
+    if schema["properties"].get(FROM).is_none() {
         return;
     }
     let mut kinds = [Kind::Sender, Kind::Contact].into_iter();
@@ -136,17 +136,13 @@ mod tests {
 
     use serde_json::json;
     use tools::{
-        discover::{Doc, Index},
+        discover::Doc,
         system::known::{Known, Usual},
     };
 
     use super::*;
-    use crate::agent::{rules::Asked, toolbox::Loading};
 
     fn toolbox() -> Toolbox {
-        let docs: Vec<Doc> = tools::ALL.iter().map(Doc::from).collect();
-        let index = Arc::new(Index::of(tools::ALL));
-        let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
         let names = [
             (Kind::Contact, "Lena Fischer"),
             (Kind::Sender, "Harbour Studio"),
@@ -157,12 +153,8 @@ mod tests {
             (Kind::Sender, "Daily Mail"),
             (Kind::Contact, "James Weber"),
         ];
-        let asked = Asked {
-            known: Arc::new(Known::of(names, Arc::new(Usual::of(&docs)))),
-            ..Asked::default()
-        };
-        toolbox.ask(asked, false);
-        toolbox
+        let docs: Vec<Doc> = tools::ALL.iter().map(Doc::from).collect();
+        Toolbox::knowing(Known::of(names, Arc::new(Usual::of(&docs))))
     }
 
     #[test]
@@ -293,7 +285,8 @@ mod tests {
     #[track_caller]
     fn check(toolbox: &Toolbox, tool: &str, said: &str, given: &Value, expect: &Value) {
         let mut settled = given.clone();
-        settle(&mut settled, tools::find(tool).unwrap(), toolbox, said);
+        let entry = tools::find(tool).unwrap();
+        settle(&mut settled, entry, &entry.parameters(), toolbox, said);
         assert_eq!(settled, *expect, "{tool}: {said:?} {given}");
     }
 }

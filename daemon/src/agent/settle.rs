@@ -32,7 +32,7 @@ impl Agent {
             untimed = times::settle(&mut call.arguments, entry, said, &known);
             times::without_time(&mut call.arguments, entry);
             names::settle(&mut call.arguments, entry, &self.toolbox, said, told);
-            senders::settle(&mut call.arguments, entry, &self.toolbox, said);
+            senders::settle(&mut call.arguments, entry, &schema, &self.toolbox, said);
             figures::settle(&mut call.arguments, &schema, said);
             switches::settle(&mut call.arguments, entry.name, &schema, said);
             if let Some(before) = self.before() {

@@ -42,16 +42,16 @@ impl Agent {
     /// The question where a call would remove what the person said shall stay; nothing else is left of such a call. From a list
     /// only that is taken out.
     pub(super) fn spares(&mut self, call: &mut Call, entry: &Entry) -> Option<Step> {
-        let said = self.talk.said().last().map(|said| (*said).to_owned())?;
-        let stays = spare(&mut call.arguments, entry, &said)?;
+        let stays = spare(&mut call.arguments, entry, self.talk.said().last()?)?;
         Some(self.reply(phrases::spared(&stays), Ending::CouldNot))
     }
 }
 
 /// What is to stay, where a call has nothing else.
 fn spare(arguments: &mut Value, entry: &Entry, said: &str) -> Option<String> {
-    let verb = entry.name.split(['.', '_']).nth(1).unwrap_or_default();
-    let given = arguments.as_object_mut().filter(|_| REMOVING.contains(&verb))?;
+    let given = arguments
+        .as_object_mut()
+        .filter(|_| REMOVING.contains(&verb_of(entry)))?;
     let (schema, own) = (entry.parameters(), Own::named(entry.name));
     let sentence = Sentence {
         said: words(said).collect(),
@@ -83,6 +83,11 @@ fn spare(arguments: &mut Value, entry: &Entry, said: &str) -> Option<String> {
     None
 }
 
+/// "delete" of `calendar.delete_event`.
+fn verb_of(entry: &Entry) -> &'static str {
+    entry.name.split(['.', '_']).nth(1).unwrap_or_default()
+}
+
 /// What was said, to a tool with words of its own.
 struct Sentence<'a> {
     said: Vec<String>,
@@ -93,9 +98,6 @@ impl Sentence<'_> {
     /// What is to stay where this text would take it along: what was named, wherever it was, to be left alone, and all there is where
     /// something of it was.
     fn stays(&self, text: &str) -> Option<String> {
-        let named: Vec<String> = words(text)
-            .filter(|word| !is_stop_word(word) && !self.own.is_name(word))
-            .collect();
         if !text.is_empty() && words(text).all(|word| is_all(&word)) {
             let exception = (0..self.said.len()).find(|at| self.leads(&self.said[..*at]))?;
             let stays: Vec<&str> = self.said[exception..]
@@ -105,6 +107,9 @@ impl Sentence<'_> {
                 .collect();
             return Some(stays.join(" "));
         }
+        let named: Vec<String> = words(text)
+            .filter(|word| !is_stop_word(word) && !self.own.is_name(word))
+            .collect();
         let is_named = |word: &String| named.iter().any(|named| is_alike(named, word));
         let leads_here = |at: usize| {
             let around = |word: &String| is_article(word) || is_named(word);
@@ -120,12 +125,9 @@ impl Sentence<'_> {
 
     /// Whether these words lead to what is to stay.
     fn leads(&self, before: &[String]) -> bool {
-        let all_but = || {
-            let (last, before) = before.split_last()?;
-            (last == "but" && before.iter().any(|word| is_all(word))).then_some(())
-        };
+        let all_but = || ends_with(before, &["but"]) && before.iter().any(|word| is_all(word));
         LEADS.iter().any(|lead| ends_with(before, lead))
-            || all_but().is_some()
+            || all_but()
             || matches!(before, [first] if BEGINNINGS.contains(&first.as_str()))
     }
 }
@@ -156,6 +158,15 @@ mod tests {
     fn spared(tool: &str, said: &str, given: &Value) -> (Option<String>, Value) {
         let mut spared = given.clone();
         (spare(&mut spared, tools::find(tool).unwrap(), said), spared)
+    }
+
+    /// A verb that no tool has would look after nothing.
+    #[test]
+    fn each_verb_is_that_of_a_tool_with_names() {
+        for verb in REMOVING {
+            let mut named = tools::ALL.iter().filter(|entry| !entry.named.is_empty());
+            assert!(named.any(|entry| verb_of(entry) == verb), "{verb}");
+        }
     }
 
     #[test]

@@ -626,3 +626,18 @@ pub fn search_key(query: &str, domain: Option<&str>) -> String {
         false => words.join(" "),
     }
 }
+
+#[cfg(test)]
+impl Toolbox {
+    /// All tools, and a person who has what is known here.
+    pub fn knowing(known: known::Known) -> Toolbox {
+        let index = Arc::new(Index::of(tools::ALL));
+        let mut toolbox = Toolbox::new(tools::ALL, index, &Loading::default());
+        let asked = Asked {
+            known: Arc::new(known),
+            ..Asked::default()
+        };
+        toolbox.ask(asked, false);
+        toolbox
+    }
+}
