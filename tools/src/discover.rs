@@ -207,7 +207,11 @@ impl Index {
     /// The tools whose names were said, best first, unless the intents, with these probabilities, are sure of another.
     fn named(&self, query: &rank::Query<'_>, taught: &[f32]) -> Vec<rank::Hit> {
         let mut hits = self.ranking.named(query);
-        hits.retain(|hit| hit.whole || !self.mix.overrules(taught, hit.doc));
+        hits.retain(|hit| {
+            // "What time are my alarms set for" sets none. Of tools that nobody taught the model cannot know better.
+            let meant = hit.whole && !(hit.within && self.mix.taught(hit.doc));
+            meant || !self.mix.overrules(taught, hit.doc, hit.whole)
+        });
         hits.sort_by(|a, b| {
             b.score
                 .total_cmp(&a.score)
@@ -276,6 +280,7 @@ impl Index {
             },
             likeness: 0.0,
             whole: false,
+            within: false,
         }
     }
 

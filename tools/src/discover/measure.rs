@@ -297,6 +297,24 @@ fn names_come_before_words() {
     check("rename the files", Tier::Keyword, "files.rename");
 }
 
+/// In a sentence the words of a name may be about something else, and what is asked must not be done.
+#[test]
+fn who_asks_in_the_words_of_a_name_names_no_tool() {
+    check("when are my alarms set for", Tier::Keyword, "alarms.list");
+    check("are there any alarms set", Tier::Keyword, "alarms.list");
+    check("have I got an alarm set", Tier::Keyword, "alarms.list");
+    // Nobody taught this one, so the model cannot know better.
+    let foreign = Doc {
+        name: "alarms.set_for".to_owned(),
+        summary: "Arm the house".to_owned(),
+        parameters: Vec::new(),
+        examples: Vec::new(),
+    };
+    let docs = ALL.iter().map(Doc::from).chain([foreign]).collect();
+    let found = Index::build(docs).search("when are my alarms set for", None, 1, MIN_SCORE);
+    assert_eq!(found[0].name, "alarms.set_for");
+}
+
 #[test]
 fn sentences_are_ranked_by_their_words() {
     check(

@@ -32,6 +32,9 @@ pub struct Weights {
     pub overrule: f32,
     /// The same for a tool that nobody taught.
     pub overrule_untaught: f32,
+    /// The same where the whole name of a taught tool, or its domain alone, was said among small words or others; chosen later, as for
+    /// those that nobody taught.
+    pub overrule_whole: f32,
 }
 
 impl Default for Weights {
@@ -47,6 +50,7 @@ impl Default for Weights {
             within: 0.5,
             overrule: 0.3,
             overrule_untaught: 0.6,
+            overrule_whole: 0.6,
         }
     }
 }
@@ -120,15 +124,15 @@ impl Mix {
         !self.intents[tool].is_empty()
     }
 
-    /// Whether the model is so sure of something else that a tool is not meant although words of its name were said;
-    /// it gives each intent this probability.
-    pub fn overrules(&self, probabilities: &[f32], tool: usize) -> bool {
+    /// Whether the model is so sure of something else that a tool is not meant although words of its name were said, or the `whole`
+    /// name; it gives each intent this probability.
+    pub fn overrules(&self, probabilities: &[f32], tool: usize, whole: bool) -> bool {
         let other = (0..probabilities.len()).filter(|i| !self.intents[tool].contains(i));
         let sure = other.map(|i| probabilities[i]).fold(0.0, f32::max);
-        let limit = if self.taught(tool) {
-            self.weights.overrule
-        } else {
-            self.weights.overrule_untaught
+        let limit = match (self.taught(tool), whole) {
+            (true, false) => self.weights.overrule,
+            (true, true) => self.weights.overrule_whole,
+            (false, _) => self.weights.overrule_untaught,
         };
         sure > limit
     }

@@ -178,6 +178,8 @@ pub struct Hit {
     pub likeness: f64,
     /// Whether the whole name was said, well or badly, and not only words of it.
     pub whole: bool,
+    /// Whether more was said than that: in a sentence the same words may be about something else.
+    pub within: bool,
 }
 
 impl Ranking {
@@ -291,6 +293,7 @@ impl Ranking {
                 tier,
                 likeness,
                 whole: likeness >= NEAR_NAME || query.is_whole(name),
+                within: query.words.len() > name.words.len() && likeness < NEAR_NAME,
             })
         };
         self.nameable(query).into_iter().filter_map(hit).collect()
