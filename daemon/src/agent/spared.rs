@@ -4,38 +4,54 @@
 use prompts::words as phrases;
 use serde_json::Value;
 use strsim::jaro_winkler;
-use tools::{Entry, discover::words::is_stop_word};
+use tools::{Entry, discover::words::is_stop_word, reflex::POLITE};
 
 use super::{
     Agent, Call, Ending, Step,
     ground::{ALIKE, words},
     own::Own,
-    schema::requires,
+    schema::{is_chosen, requires},
 };
 
 /// What tools that take something away are called, behind their domain. Of others a name may be corrected: "brunch, not lunch".
-const REMOVING: [&str; 6] = ["cancel", "complete", "delete", "quit", "remove", "trash"];
-/// What leads to what is to stay, behind which only articles may stand. Not "instead of", which leads to what goes.
-const LEADS: [&[&str]; 11] = [
-    &["and", "keep"],
-    &["and", "leave"],
-    &["and", "not"],
+const REMOVING: [&str; 7] = [
+    "archive", "cancel", "complete", "delete", "quit", "remove", "trash",
+];
+/// What archives is asked to keep it.
+const KEEPING: &str = "archive";
+/// What leads to an exception, which is to stay. Not "instead of", which leads to what goes.
+const EXCEPT: [&[&str]; 5] = [
     &["apart", "from"],
     &["aside", "from"],
-    &["but", "keep"],
-    &["but", "leave"],
-    &["but", "not"],
     &["except"],
     &["except", "for"],
     &["other", "than"],
 ];
+/// What leads to something else that is to stay, or to another wish.
+const OTHERWISE: [&[&str]; 6] = [
+    &["and", "keep"],
+    &["and", "leave"],
+    &["and", "not"],
+    &["but", "keep"],
+    &["but", "leave"],
+    &["but", "not"],
+];
 /// With these a request begins that names first what is to stay: "keep the dentist and cancel pottery".
 const BEGINNINGS: [&str; 2] = ["keep", "leave"];
-/// Behind these "but" leads to what is to stay; else it leads to anything: "I can't come, but pottery can go".
+/// Behind these "but" leads to an exception; else it leads to anything: "I can't come, but pottery can go".
 const ALL: [&str; 4] = ["all", "every", "everyone", "everything"];
-/// What may stand between such a word and a name.
-const ARTICLES: [&str; 9] = ["a", "an", "her", "his", "my", "our", "that", "the", "their"];
-/// Words behind such a word that say what is to stay, at most, where it is asked about.
+/// Where these stand before, it does not: "not all of them, but the one from Priya".
+const NOT: [&str; 3] = ["don", "don't", "not"];
+/// What may stand between what leads to a name and the name: "except for my gym one", "but not the ones from Lena".
+const BETWEEN: [&str; 23] = [
+    "a", "about", "an", "any", "at", "by", "called", "for", "from", "her", "his", "in", "my", "of", "on",
+    "one", "ones", "our", "that", "the", "their", "those", "with",
+];
+/// What begins no exception: "cancel all of them and leave me alone", "and not just the newest", "but leave those from Priya".
+const NO_THING: [&str; 11] = [
+    "alone", "him", "it", "just", "keep", "leave", "me", "not", "only", "them", "us",
+];
+/// Words of an exception, at most, where it is asked about.
 const MOST: usize = 4;
 
 impl Agent {
@@ -56,25 +72,35 @@ fn spare(arguments: &mut Value, entry: &Entry, said: &str) -> Option<String> {
     let sentence = Sentence {
         said: words(said).collect(),
         own: &own,
+        keeps: verb_of(entry) != KEEPING,
     };
-    for (name, _) in entry.named {
-        match given.get_mut(*name) {
-            Some(Value::String(text)) => {
-                if let Some(stays) = sentence.stays(text) {
+    // What is chosen from the schema's own words names nothing.
+    let names = |name: &str| !is_chosen(&schema["properties"][name]);
+    let narrowed = given
+        .iter()
+        .any(|(name, value)| names(name) && value.as_str().is_some_and(|text| !sentence.means_all(text)));
+    let stays = |text: &str| match sentence.means_all(text) {
+        true => sentence.exception(narrowed),
+        false => sentence.stays(text),
+    };
+    for (name, value) in given.iter_mut().filter(|(name, _)| names(name)) {
+        match value {
+            Value::String(text) => {
+                if let Some(stays) = stays(text) {
                     return Some(stays);
                 }
             }
-            Some(Value::Array(all)) => {
-                let mut stays = Vec::new();
-                all.retain(|one| match one.as_str().and_then(|text| sentence.stays(text)) {
+            Value::Array(all) => {
+                let mut left = Vec::new();
+                all.retain(|one| match one.as_str().and_then(stays) {
                     Some(text) => {
-                        stays.push(text);
+                        left.push(text);
                         false
                     }
                     None => true,
                 });
-                if all.is_empty() && requires(&schema, name) && !stays.is_empty() {
-                    return Some(stays.remove(0));
+                if all.is_empty() && requires(&schema, name) && !left.is_empty() {
+                    return Some(left.remove(0));
                 }
             }
             _ => {}
@@ -92,43 +118,87 @@ fn verb_of(entry: &Entry) -> &'static str {
 struct Sentence<'a> {
     said: Vec<String>,
     own: &'a Own,
+    /// Whether the tool keeps nothing of what it takes away.
+    keeps: bool,
 }
 
 impl Sentence<'_> {
-    /// What is to stay where this text would take it along: what was named, wherever it was, to be left alone, and all there is where
-    /// something of it was.
-    fn stays(&self, text: &str) -> Option<String> {
-        if !text.is_empty() && words(text).all(|word| is_all(&word)) {
-            let exception = (0..self.said.len()).find(|at| self.leads(&self.said[..*at]))?;
-            let stays: Vec<&str> = self.said[exception..]
-                .iter()
-                .map(String::as_str)
-                .take(MOST)
-                .collect();
-            return Some(stays.join(" "));
-        }
-        let named: Vec<String> = words(text)
-            .filter(|word| !is_stop_word(word) && !self.own.is_name(word))
-            .collect();
-        let is_named = |word: &String| named.iter().any(|named| is_alike(named, word));
-        let leads_here = |at: usize| {
-            let around = |word: &String| is_article(word) || is_named(word);
-            let before = &self.said[..at];
-            let lead = before.iter().rposition(|word| !around(word));
-            self.leads(&before[..lead.map_or(0, |lead| lead + 1)])
+    /// Whether a text names all there is: "all", "every alarm".
+    fn means_all(&self, text: &str) -> bool {
+        let says_which = |word: &String| !is_all(word) && !is_stop_word(word) && !self.own.is_name(word);
+        words(text).any(|word| is_all(&word)) && !words(text).any(|word| says_which(&word))
+    }
+
+    /// What is to stay of all there is. Where something else says which are meant, another wish is none of them.
+    fn exception(&self, narrowed: bool) -> Option<String> {
+        let leads = |at: &usize| {
+            let before = &self.said[..*at];
+            self.excepts(before) || !narrowed && self.leads(before)
         };
-        let mut places = (0..self.said.len())
-            .filter(|at| is_named(&self.said[*at]))
-            .peekable();
-        (places.peek().is_some() && places.all(leads_here)).then(|| text.to_owned())
+        let first = (0..self.said.len()).find(leads)?;
+        // "But keep the gym one" is led to by both words.
+        let begins = (first..self.said.len()).take_while(leads).last()?;
+        let exception = &self.said[begins..];
+        if exception
+            .first()
+            .is_none_or(|word| NO_THING.contains(&word.as_str()))
+        {
+            return None;
+        }
+        let exception: Vec<&str> = exception.iter().map(String::as_str).take(MOST).collect();
+        Some(exception.join(" "))
+    }
+
+    /// What is to stay where this text would take it along: what was named, wherever it was, to be left alone.
+    fn stays(&self, text: &str) -> Option<String> {
+        let says = |word: &String| !is_stop_word(word) && !self.own.is_name(word);
+        let named: Vec<String> = words(text).filter(says).collect();
+        let is_named = |word: &String| named.iter().any(|named| is_alike(named, word));
+        let around = |word: &String| is_between(word) || is_named(word);
+        let leads_here = |at: usize| {
+            let small = self.said[..at].iter().rev().take_while(|word| around(word));
+            (0..=small.count()).any(|small| self.leads(&self.said[..at - small]))
+        };
+        // Both may be called alike in part: "the seven o'clock alarm, but keep the eight o'clock one".
+        let content: Vec<usize> = (0..self.said.len()).filter(|at| says(&self.said[*at])).collect();
+        let is_whole = |places: &&[usize]| {
+            let pairs = places.iter().zip(&named);
+            pairs
+                .into_iter()
+                .all(|(at, named)| is_alike(named, &self.said[*at]))
+        };
+        let whole = content.windows(named.len().max(1)).filter(is_whole);
+        let mut places: Vec<usize> = whole.map(|places| places[0]).collect();
+        if places.is_empty() {
+            places = (0..self.said.len())
+                .filter(|at| is_named(&self.said[*at]))
+                .collect();
+        }
+        (!named.is_empty() && !places.is_empty() && places.into_iter().all(leads_here))
+            .then(|| text.to_owned())
     }
 
     /// Whether these words lead to what is to stay.
     fn leads(&self, before: &[String]) -> bool {
-        let all_but = || ends_with(before, &["but"]) && before.iter().any(|word| is_all(word));
-        LEADS.iter().any(|lead| ends_with(before, lead))
-            || all_but()
-            || matches!(before, [first] if BEGINNINGS.contains(&first.as_str()))
+        let counts = |word: &str| self.keeps || word != "keep";
+        let otherwise = || {
+            let mut leads = OTHERWISE.iter();
+            leads.any(|lead| counts(lead[1]) && ends_with(before, lead))
+        };
+        let begins = || {
+            let rest = before.iter().skip_while(|word| POLITE.contains(&word.as_str()));
+            let mut rest = rest.map(String::as_str);
+            let first = rest.next().filter(|first| BEGINNINGS.contains(first));
+            first.is_some_and(counts) && rest.next().is_none()
+        };
+        self.excepts(before) || otherwise() || begins()
+    }
+
+    /// Whether these words lead to an exception.
+    fn excepts(&self, before: &[String]) -> bool {
+        let is = |these: &[&str]| before.iter().any(|word| these.contains(&word.as_str()));
+        EXCEPT.iter().any(|lead| ends_with(before, lead))
+            || ends_with(before, &["but"]) && is(&ALL) && !is(&NOT)
     }
 }
 
@@ -136,8 +206,8 @@ fn is_all(word: &str) -> bool {
     ALL.contains(&word)
 }
 
-fn is_article(word: &str) -> bool {
-    ARTICLES.contains(&word)
+fn is_between(word: &str) -> bool {
+    BETWEEN.contains(&word)
 }
 
 fn is_alike(one: &str, other: &str) -> bool {
@@ -162,10 +232,9 @@ mod tests {
 
     /// A verb that no tool has would look after nothing.
     #[test]
-    fn each_verb_is_that_of_a_tool_with_names() {
+    fn each_verb_is_that_of_a_tool() {
         for verb in REMOVING {
-            let mut named = tools::ALL.iter().filter(|entry| !entry.named.is_empty());
-            assert!(named.any(|entry| verb_of(entry) == verb), "{verb}");
+            assert!(tools::ALL.iter().any(|entry| verb_of(entry) == verb), "{verb}");
         }
     }
 
@@ -207,6 +276,72 @@ mod tests {
                 "stop all timers but the pasta one",
                 json!({"timer": "all"}),
                 "the pasta one",
+            ),
+            (
+                "alarms.cancel",
+                "cancel all my alarms apart from the one at seven",
+                json!({"alarm": "seven"}),
+                "seven",
+            ),
+            (
+                "alarms.cancel",
+                "all alarms can go but the gym one",
+                json!({"alarm": "all alarms"}),
+                "the gym one",
+            ),
+            (
+                "alarms.cancel",
+                "cancel all alarms but keep the gym one",
+                json!({"alarm": "all"}),
+                "the gym one",
+            ),
+            (
+                "alarms.cancel",
+                "turn the seven o'clock alarm off but keep the eight o'clock one",
+                json!({"alarm": "eight o'clock"}),
+                "eight o'clock",
+            ),
+            (
+                "timers.cancel",
+                "stop the five minute timer but keep the ten minute one",
+                json!({"timer": "ten minute"}),
+                "ten minute",
+            ),
+            (
+                "contacts.delete",
+                "delete Anna Bell but not Anna Hill",
+                json!({"name": "Anna Hill"}),
+                "Anna Hill",
+            ),
+            (
+                "calendar.delete_event",
+                "cancel pottery but not the one on friday",
+                json!({"event": "pottery", "when": "friday"}),
+                "friday",
+            ),
+            (
+                "calendar.delete_event",
+                "please keep the dentist and cancel pottery",
+                json!({"event": "dentist"}),
+                "dentist",
+            ),
+            (
+                "mail.archive",
+                "archive all mails from the shop except the one about my order",
+                json!({"from": "shop", "which": "all"}),
+                "the one about my",
+            ),
+            (
+                "mail.archive",
+                "archive everything aside from Lena's mails",
+                json!({"from": "Lena"}),
+                "Lena",
+            ),
+            (
+                "mail.delete",
+                "delete all mails from the shop but not the ones about my order",
+                json!({"from": "shop", "about": "order"}),
+                "order",
             ),
             (
                 "lists.remove",
@@ -274,6 +409,61 @@ mod tests {
                 json!({"items": ["everything"]}),
             ),
             ("lists.remove", "all but gone", json!({"items": []})),
+            (
+                "mail.delete",
+                "not the one from Lena but the one from Priya",
+                json!({"from": "Priya"}),
+            ),
+            (
+                "mail.archive",
+                "archive the mails from Lena and leave those from Priya",
+                json!({"from": "Lena"}),
+            ),
+            (
+                "alarms.cancel",
+                "turn off the alarm at six but keep the one at seven",
+                json!({"alarm": "six"}),
+            ),
+            (
+                "mail.archive",
+                "keep the invoice but get it out of my inbox",
+                json!({"about": "invoice"}),
+            ),
+            (
+                "mail.archive",
+                "archive all mails from the newsletter and keep my inbox clean",
+                json!({"from": "newsletter", "which": "all"}),
+            ),
+            (
+                "mail.delete",
+                "delete all mails from Lena but leave the ones from Priya",
+                json!({"from": "Lena", "which": "all"}),
+            ),
+            (
+                "mail.delete",
+                "not all of them but the one from Priya",
+                json!({"from": "Priya"}),
+            ),
+            (
+                "calendar.delete_event",
+                "delete the yoga series but keep the dentist",
+                json!({"event": "yoga", "series": "all"}),
+            ),
+            (
+                "alarms.cancel",
+                "cancel all my alarms and leave me alone",
+                json!({"alarm": "all"}),
+            ),
+            (
+                "contacts.delete",
+                "delete Anna Bell but not Anna Hill",
+                json!({"name": "Anna Bell"}),
+            ),
+            (
+                "memory.forget",
+                "forget that I eat everything except nuts",
+                json!({"about": "nuts"}),
+            ),
             // Corrected, not removed.
             (
                 "calendar.update_event",
