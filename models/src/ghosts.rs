@@ -90,10 +90,15 @@ pub fn echoes(text: &str, prompt: &str) -> bool {
     share * 10 >= said.len() * 9 && share * 2 >= expected.len()
 }
 
-/// The text without stage directions (`[BLANK_AUDIO]`, `(music)`, `*sighs*`, `♪`); empty when nothing else is left.
+/// What recognisers of other kinds than whisper write for a word that they do not know, where it is not `[unk]`.
+const UNKNOWN: &str = "<unk>";
+
+/// The text without stage directions (`[BLANK_AUDIO]`, `(music)`, `*sighs*`, `♪`) and marks for unknown words; empty when nothing else
+/// is left.
 pub fn without_directions(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
+    let text = text.replace(UNKNOWN, " ");
+    let mut rest = text.as_str();
     while let Some(at) = rest.find(['[', '(', '*', '♪']) {
         kept.push_str(&rest[..at]);
         let opener = &rest[at..];
@@ -198,6 +203,8 @@ mod tests {
         check_directions("[Music] Call Anna (laughs) now.", "Call Anna now.");
         check_directions("Call Anna [", "Call Anna");
         check_directions("...", "");
+        check_directions("put <unk> and [unk] on the list", "put and on the list");
+        check_directions("<unk>", "");
         check_directions("3 * 4 is twelve", "3 4 is twelve");
     }
 

@@ -24,8 +24,9 @@ use super::{
 
 /// How long an open microphone may deliver nothing.
 pub(super) const SILENT: Duration = Duration::from_secs(3);
-/// How often a wish is looked for while nothing comes.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a wish is looked for while nothing comes. With each piece of sound it is, too, so this counts where pieces are long or
+/// the microphone hangs; a shorter time would only wake a processor between the pieces, all day.
+const LOOK: Duration = Duration::from_millis(100);
 /// Sound comes in pieces, which may be long where there is no sound server: what was said before the key was let go may
 /// still be on its way. The first piece that arrives so much later ...
 const TAIL: Duration = Duration::from_millis(100);
