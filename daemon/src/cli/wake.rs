@@ -286,6 +286,7 @@ mod tests {
             at: 0,
             onset: 8_000,
             samples: vec![0.0; 16_000],
+            early: false,
         }
     }
 

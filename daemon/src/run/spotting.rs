@@ -100,8 +100,8 @@ impl Spotter {
                     tracing::info!(score = spotted.score, "woken");
                     let _ = self.events.send(Event::Woken(woken)).await;
                 }
-                Ok(Looked::Noise) => lock(&self.watch).was_noise(),
-                Ok(Looked::Speech) => {}
+                Ok(Looked::Noise) if !clip.early => lock(&self.watch).was_noise(),
+                Ok(Looked::Noise | Looked::Speech) => {}
                 Err(error) => tracing::debug!(%error, "a clip was not looked at"),
             }
         }
@@ -210,6 +210,7 @@ mod tests {
                 at: at as u64,
                 onset: SECOND / 2,
                 samples: vec![0.0; length],
+                early: false,
             };
             send.send((0, clip)).unwrap();
         }

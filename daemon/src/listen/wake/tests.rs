@@ -135,6 +135,7 @@ fn clip() -> Candidate {
         at: 16_000,
         onset: 8000,
         samples: vec![0.1; 32_000],
+        early: false,
     }
 }
 

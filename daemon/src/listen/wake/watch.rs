@@ -15,6 +15,11 @@ pub const PRE_ROLL: usize = SAMPLE_RATE as usize / 2;
 /// A clip ends so many frames after speech began, 1.8 s, when nobody pauses before: a phrase of a few words is over by
 /// then, and what follows helps the recogniser.
 const LOOK: u64 = 112;
+/// While Tiro speaks a clip comes out after so many frames, 1 s, as well, because then nobody pauses: its own voice goes on. Whoever
+/// interrupts it wants silence, and a phrase of three syllables is over by then; the whole clip follows for longer ones.
+const EARLY: u64 = 62;
+/// After so many frames more the whole clip is near enough.
+const LATE: u64 = 70;
 /// A pause of so many frames, 0.3 s, ends a stretch of speech.
 const PAUSE: u64 = 19;
 /// Of so many frames, an eighth of a second ...
@@ -35,7 +40,7 @@ const LOUDER: f32 = 6.3;
 const BRIEF_ROLL: u64 = 10;
 /// What the ring holds, samples: 6 s in whole frames, which is a clip and the longest time that it may have to wait.
 pub const KEPT: usize = 375 * FRAME;
-/// Clips that may come out at once ...
+/// Clips that may come out at once, whole ones and early ones each ...
 const BURST: f64 = 6.0;
 /// ... and one more each time so many frames went by, 4 s: who talks all day, or lets a radio do it, costs no more than
 /// fifteen recognitions a minute.
@@ -50,6 +55,8 @@ pub struct Candidate {
     pub onset: usize,
     /// Mono, 16 kHz, -1 to 1.
     pub samples: Vec<f32>,
+    /// Whether more of it follows in a clip that is whole.
+    pub early: bool,
 }
 
 impl Candidate {
@@ -80,8 +87,9 @@ pub struct Watch {
     begun: VecDeque<Span>,
     /// Complete ones that wait until they may come out.
     waits: VecDeque<Span>,
-    /// How many may come out now.
+    /// How many may come out now, and of early ones, which take none away from whole ones.
     allowed: f64,
+    early: f64,
     /// Until this frame nothing comes out.
     deaf: u64,
     /// Whether Tiro speaks now.
@@ -96,6 +104,22 @@ struct Span {
     from: u64,
     onset: u64,
     to: u64,
+    /// Whether its voice is louder than the one before.
+    louder: bool,
+    /// Whether its beginning came out already.
+    early: bool,
+}
+
+impl Span {
+    fn new(from: u64, onset: u64, louder: bool) -> Span {
+        Span {
+            from,
+            onset,
+            to: onset + LOOK,
+            louder,
+            early: false,
+        }
+    }
 }
 
 impl Default for Watch {
@@ -112,6 +136,7 @@ impl Default for Watch {
             begun: VecDeque::new(),
             waits: VecDeque::new(),
             allowed: BURST,
+            early: BURST,
             deaf: 0,
             over_own: false,
             dropped: 0,
@@ -170,7 +195,9 @@ impl Watch {
     /// The next frame, whose samples are in the ring already.
     fn frame(&mut self, Frame { sound, level }: Frame) -> Option<Candidate> {
         self.frames += 1;
-        self.allowed = (self.allowed + 1.0 / EVERY).min(BURST);
+        for allowed in [&mut self.allowed, &mut self.early] {
+            *allowed = (*allowed + 1.0 / EVERY).min(BURST);
+        }
         if self.window.len() == WINDOW {
             self.window.pop_front();
         }
@@ -187,21 +214,15 @@ impl Watch {
                 let first = self.window.iter().position(|s| *s >= Sound::Speech);
                 let onset = self.frames - (self.window.len() - first.unwrap_or(0)) as u64;
                 self.since = Some(onset);
-                self.begun.push_back(Span {
-                    from: onset.saturating_sub((PRE_ROLL / FRAME) as u64),
-                    onset,
-                    to: onset + LOOK,
-                });
+                let from = onset.saturating_sub((PRE_ROLL / FRAME) as u64);
+                self.begun.push_back(Span::new(from, onset, false));
             }
             // A clip that began with the speech before stays: that may be a call, too.
             Some(since) if (self.over_own || self.frames - since > LOOK) && self.is_louder(since) => {
                 let onset = self.frames - NOW as u64;
                 self.since = Some(onset);
-                self.begun.push_back(Span {
-                    from: onset.saturating_sub(BRIEF_ROLL),
-                    onset,
-                    to: onset + LOOK,
-                });
+                let from = onset.saturating_sub(BRIEF_ROLL);
+                self.begun.push_back(Span::new(from, onset, true));
             }
             Some(_) if self.frames - self.last >= PAUSE => {
                 self.since = None;
@@ -218,12 +239,30 @@ impl Watch {
                 self.waits.push_back(span);
             }
         }
-        self.out()
+        self.out().or_else(|| self.beginning())
+    }
+
+    /// The beginning of a clip, where Tiro is to be interrupted soon.
+    fn beginning(&mut self) -> Option<Candidate> {
+        if !self.over_own || self.frames < self.deaf {
+            return None;
+        }
+        let (now, allowed) = (self.frames, self.early);
+        // Tiro's own sentences begin clips, too. One is left for whoever is louder than it.
+        let due = |span: &&mut Span| {
+            let needed = if span.louder { 1.0 } else { 2.0 };
+            !span.early && (EARLY..LATE).contains(&(now - span.onset)) && allowed >= needed
+        };
+        let span = self.begun.iter_mut().rev().find(due)?;
+        span.early = true;
+        let span = *span;
+        self.early -= 1.0;
+        Some(self.clip(Span { to: now, ..span }))
     }
 
     /// The next clip that waits, if it may come out.
     fn out(&mut self) -> Option<Candidate> {
-        let oldest = self.frames - (self.ring.len() / FRAME) as u64;
+        let oldest = self.oldest();
         let waited = self.waits.len();
         self.waits.retain(|span| span.from >= oldest);
         // The newest count: what was said before them is no longer new.
@@ -232,12 +271,24 @@ impl Watch {
         self.dropped += (waited - self.waits.len()) as u64;
         let span = self.waits.pop_front_if(|_| self.allowed >= 1.0)?;
         self.allowed -= 1.0;
-        let at = |frame: u64| (frame - oldest) as usize * FRAME;
-        Some(Candidate {
+        let whole = Span { early: false, ..span };
+        Some(self.clip(whole))
+    }
+
+    /// The oldest frame that is kept.
+    fn oldest(&self) -> u64 {
+        self.frames - (self.ring.len() / FRAME) as u64
+    }
+
+    /// The clip of these frames, which are kept.
+    fn clip(&self, span: Span) -> Candidate {
+        let at = |frame: u64| (frame - self.oldest()) as usize * FRAME;
+        Candidate {
             at: span.from * FRAME as u64,
             onset: (span.onset - span.from) as usize * FRAME,
             samples: self.ring.range(at(span.from)..at(span.to)).copied().collect(),
-        })
+            early: span.early,
+        }
     }
 
     /// Whether somebody speaks: the same that makes a whole recording speech.
@@ -449,6 +500,8 @@ mod tests {
             let mut watch = Watch::default();
             watch.over_own(over_own);
             watch.allowed = allowed;
+            // Whole ones are counted here.
+            watch.early = 0.0;
             let mut found = Vec::new();
             let mut frames = |n: usize, sound, level: f32| {
                 for _ in 0..n {
@@ -474,6 +527,87 @@ mod tests {
         assert_eq!((two.len(), two[0]), (2, one[0]));
         assert!((55..75).contains(&two[1]), "{two:?}");
         assert_eq!(heard(true, 1.0), two[1..]);
+    }
+
+    #[test]
+    fn while_tiro_speaks_a_clip_comes_out_early_too() {
+        let heard = |over_own: bool, called_at: Option<usize>| {
+            let mut watch = Watch::default();
+            watch.over_own(over_own);
+            let mut found = Vec::new();
+            for frame in 0..300 {
+                watch.ring.extend([0.1; FRAME]);
+                let sound = if frame < 40 { Sound::Silence } else { Sound::Clear };
+                if let Some(clip) = watch.frame(heard_as(sound)) {
+                    found.push((clip.early, clip.samples.len() / FRAME - clip.onset / FRAME));
+                }
+                if called_at == Some(frame) {
+                    watch.pause(Duration::from_secs(1));
+                }
+            }
+            found
+        };
+        let (early, whole) = (EARLY as usize, LOOK as usize);
+        assert_eq!(heard(true, None), [(true, early), (false, whole)]);
+        // Who was heard by then need not be heard again.
+        assert_eq!(heard(true, Some(40 + early + 20)), [(true, early)]);
+        assert_eq!(heard(false, None), [(false, whole)]);
+    }
+
+    #[test]
+    fn early_clips_are_bounded_and_take_none_from_whole_ones() {
+        let minutes = 5;
+        let count = |over_own: bool| {
+            let mut watch = Watch::default();
+            watch.over_own(over_own);
+            let (mut early, mut whole) = (0, 0);
+            for frame in 0..minutes * 60 * 1000 / 16 {
+                watch.ring.extend([0.1; FRAME]);
+                let surplus = watch.ring.len().saturating_sub(KEPT);
+                watch.ring.drain(..surplus);
+                // Sentences of 1.6 s.
+                let sound = if frame % 130 < 100 {
+                    Sound::Clear
+                } else {
+                    Sound::Silence
+                };
+                if let Some(clip) = watch.frame(heard_as(sound)) {
+                    *(if clip.early { &mut early } else { &mut whole }) += 1;
+                }
+            }
+            (early, whole)
+        };
+        let (early, whole) = count(true);
+        println!("{early} early, {whole} whole clips in {minutes} minutes");
+        assert!((minutes * 10..=minutes * 15 + BURST as usize).contains(&early));
+        assert_eq!(count(false), (0, whole));
+    }
+
+    #[test]
+    fn of_early_clips_one_is_left_for_who_is_louder_than_tiro() {
+        let heard = |louder: f32| {
+            let mut watch = Watch::default();
+            watch.over_own(true);
+            watch.early = 1.5;
+            let mut found = Vec::new();
+            for frame in 0..220 {
+                let (sound, level) = match frame {
+                    ..40 => (Sound::Silence, 0.0),
+                    40..80 => (Sound::Clear, 0.01),
+                    _ => (Sound::Clear, louder),
+                };
+                watch.ring.extend([level; FRAME]);
+                found.extend(watch.frame(Frame { sound, level }));
+            }
+            found.retain(|clip| clip.early);
+            let onsets = found.iter().map(|clip| (clip.at as usize + clip.onset) / FRAME);
+            onsets.collect::<Vec<_>>()
+        };
+        assert_eq!(heard(0.01), [0_usize; 0]);
+        let [caller] = heard(0.1)[..] else {
+            panic!("{:?}", heard(0.1))
+        };
+        assert!((70..85).contains(&caller), "{caller}");
     }
 
     #[test]
