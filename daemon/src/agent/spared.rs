@@ -40,17 +40,18 @@ const OTHERWISE: [&[&str]; 6] = [
 const BEGINNINGS: [&str; 2] = ["keep", "leave"];
 /// Behind these "but" leads to an exception; else it leads to anything: "I can't come, but pottery can go".
 const ALL: [&str; 4] = ["all", "every", "everyone", "everything"];
-/// Where these stand before, it does not: "not all of them, but the one from Priya".
-const NOT: [&str; 3] = ["don", "don't", "not"];
+/// Where one of these stands so many words before, it does not: "not all of them, but the one from Priya".
+const NOT: [&str; 2] = ["don", "not"];
+const BEFORE: usize = 3;
 /// What may stand between what leads to a name and the name: "except for my gym one", "but not the ones from Lena".
 const BETWEEN: [&str; 23] = [
     "a", "about", "an", "any", "at", "by", "called", "for", "from", "her", "his", "in", "my", "of", "on",
     "one", "ones", "our", "that", "the", "their", "those", "with",
 ];
-/// What begins no exception: "cancel all of them and leave me alone", "and not just the newest", "but leave those from Priya".
-const NO_THING: [&str; 11] = [
-    "alone", "him", "it", "just", "keep", "leave", "me", "not", "only", "them", "us",
-];
+/// What begins no exception: "cancel all of them and leave me alone", "and not just the newest".
+const NO_THING: [&str; 9] = ["alone", "him", "it", "just", "keep", "me", "only", "them", "us"];
+/// What stands for a thing where only its day is said: "but not the one on friday". Who keeps friday free has another wish.
+const ONE: [&str; 2] = ["one", "ones"];
 /// Words of an exception, at most, where it is asked about.
 const MOST: usize = 4;
 
@@ -76,23 +77,25 @@ fn spare(arguments: &mut Value, entry: &Entry, said: &str) -> Option<String> {
     };
     // What is chosen from the schema's own words names nothing.
     let names = |name: &str| !is_chosen(&schema["properties"][name]);
-    let narrowed = given
+    let also: Vec<String> = given
         .iter()
-        .any(|(name, value)| names(name) && value.as_str().is_some_and(|text| !sentence.means_all(text)));
-    let stays = |text: &str| match sentence.means_all(text) {
-        true => sentence.exception(narrowed),
-        false => sentence.stays(text),
+        .filter(|(name, value)| names(name) && value.as_str().is_some_and(|text| !sentence.means_all(text)))
+        .map(|(name, _)| name.clone())
+        .collect();
+    let stays = |name: &str, text: &str| match sentence.means_all(text) {
+        true => sentence.exception(&also),
+        false => sentence.stays(text, entry.times.iter().any(|(time, _)| *time == name)),
     };
     for (name, value) in given.iter_mut().filter(|(name, _)| names(name)) {
         match value {
             Value::String(text) => {
-                if let Some(stays) = stays(text) {
+                if let Some(stays) = stays(name, text) {
                     return Some(stays);
                 }
             }
             Value::Array(all) => {
                 let mut left = Vec::new();
-                all.retain(|one| match one.as_str().and_then(stays) {
+                all.retain(|one| match one.as_str().and_then(|text| stays(name, text)) {
                     Some(text) => {
                         left.push(text);
                         false
@@ -129,35 +132,32 @@ impl Sentence<'_> {
         words(text).any(|word| is_all(&word)) && !words(text).any(|word| says_which(&word))
     }
 
-    /// What is to stay of all there is. Where something else says which are meant, another wish is none of them.
-    fn exception(&self, narrowed: bool) -> Option<String> {
-        let leads = |at: &usize| {
-            let before = &self.said[..*at];
-            self.excepts(before) || !narrowed && self.leads(before)
-        };
-        let first = (0..self.said.len()).find(leads)?;
+    /// What is to stay of all there is. Others of a kind that the call has named `also` are none of these: "but leave those from Priya".
+    fn exception(&self, also: &[String]) -> Option<String> {
+        let leads = |at: usize| self.leads(&self.said[..at]);
         // "But keep the gym one" is led to by both words.
-        let begins = (first..self.said.len()).take_while(leads).last()?;
-        let exception = &self.said[begins..];
-        if exception
-            .first()
-            .is_none_or(|word| NO_THING.contains(&word.as_str()))
-        {
-            return None;
-        }
-        let exception: Vec<&str> = exception.iter().map(String::as_str).take(MOST).collect();
-        Some(exception.join(" "))
+        let mut begins = (0..self.said.len()).filter(|at| leads(*at) && !leads(at + 1));
+        begins.find_map(|at| {
+            let exception: Vec<&str> = self.said[at..].iter().map(String::as_str).take(MOST).collect();
+            let is_other = || also.iter().any(|name| exception.contains(&name.as_str()));
+            let counts = !NO_THING.contains(&exception[0]) && (self.excepts(&self.said[..at]) || !is_other());
+            counts.then(|| exception.join(" "))
+        })
     }
 
-    /// What is to stay where this text would take it along: what was named, wherever it was, to be left alone.
-    fn stays(&self, text: &str) -> Option<String> {
+    /// What is to stay where this text, a time perhaps, would take it along: what was named, wherever it was, to be left alone.
+    fn stays(&self, text: &str, is_time: bool) -> Option<String> {
         let says = |word: &String| !is_stop_word(word) && !self.own.is_name(word);
         let named: Vec<String> = words(text).filter(says).collect();
         let is_named = |word: &String| named.iter().any(|named| is_alike(named, word));
         let around = |word: &String| is_between(word) || is_named(word);
         let leads_here = |at: usize| {
             let small = self.said[..at].iter().rev().take_while(|word| around(word));
-            (0..=small.count()).any(|small| self.leads(&self.said[..at - small]))
+            (0..=small.count()).any(|small| {
+                let (before, between) = self.said[..at].split_at(at - small);
+                let is_one = || between.iter().any(|word| ONE.contains(&word.as_str()));
+                self.leads(before) && (!is_time || self.excepts(before) || is_one())
+            })
         };
         // Both may be called alike in part: "the seven o'clock alarm, but keep the eight o'clock one".
         let content: Vec<usize> = (0..self.said.len()).filter(|at| says(&self.said[*at])).collect();
@@ -196,9 +196,12 @@ impl Sentence<'_> {
 
     /// Whether these words lead to an exception.
     fn excepts(&self, before: &[String]) -> bool {
-        let is = |these: &[&str]| before.iter().any(|word| these.contains(&word.as_str()));
-        EXCEPT.iter().any(|lead| ends_with(before, lead))
-            || ends_with(before, &["but"]) && is(&ALL) && !is(&NOT)
+        let is_not = |at: usize| {
+            let near = &before[at.saturating_sub(BEFORE)..at];
+            near.iter().any(|word| NOT.contains(&word.as_str()))
+        };
+        let all = || (0..before.len()).any(|at| is_all(&before[at]) && !is_not(at));
+        EXCEPT.iter().any(|lead| ends_with(before, lead)) || ends_with(before, &["but"]) && all()
     }
 }
 
@@ -294,6 +297,36 @@ mod tests {
                 "cancel all alarms but keep the gym one",
                 json!({"alarm": "all"}),
                 "the gym one",
+            ),
+            (
+                "alarms.cancel",
+                "I don't work tomorrow, cancel all alarms but the gym one",
+                json!({"alarm": "all"}),
+                "the gym one",
+            ),
+            (
+                "alarms.cancel",
+                "cancel all my alarms and leave me alone, except the gym one",
+                json!({"alarm": "all"}),
+                "the gym one",
+            ),
+            (
+                "lists.remove",
+                "take everything off the shopping list but keep the walnuts",
+                json!({"items": ["everything"], "list": "shopping"}),
+                "the walnuts",
+            ),
+            (
+                "lists.remove",
+                "clear the shopping list but keep the walnuts",
+                json!({"items": ["all"], "list": "shopping"}),
+                "the walnuts",
+            ),
+            (
+                "mail.delete",
+                "delete all mails from the shop but not the ones about my order",
+                json!({"from": "shop", "which": "all"}),
+                "the ones about my",
             ),
             (
                 "alarms.cancel",
@@ -460,9 +493,9 @@ mod tests {
                 json!({"name": "Anna Bell"}),
             ),
             (
-                "memory.forget",
-                "forget that I eat everything except nuts",
-                json!({"about": "nuts"}),
+                "calendar.delete_event",
+                "cancel pottery and keep friday free",
+                json!({"event": "pottery", "when": "friday"}),
             ),
             // Corrected, not removed.
             (

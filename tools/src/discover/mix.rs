@@ -32,8 +32,7 @@ pub struct Weights {
     pub overrule: f32,
     /// The same for a tool that nobody taught.
     pub overrule_untaught: f32,
-    /// The same where the whole name of a taught tool, or its domain alone, was said among small words or others; chosen later, as for
-    /// those that nobody taught.
+    /// The same where the whole name of a taught tool was said among other words; chosen later, as for those that nobody taught.
     pub overrule_whole: f32,
 }
 

@@ -178,7 +178,7 @@ pub struct Hit {
     pub likeness: f64,
     /// Whether the whole name was said, well or badly, and not only words of it.
     pub whole: bool,
-    /// Whether more was said than that: in a sentence the same words may be about something else.
+    /// Whether more words were said than the name has: in a sentence the same ones may be about something else.
     pub within: bool,
 }
 

@@ -2,7 +2,7 @@
 //! much louder than the speech before it, as that of somebody who calls while a television talks, or while Tiro does.
 //!
 //! Pure and bounded: samples go in, at any hour of the day and in blocks of any size, and now and then a clip of two or
-//! three seconds comes out. Nothing older than the ring is kept anywhere.
+//! three seconds comes out, while Tiro speaks of one, too. Nothing older than the ring is kept anywhere.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -87,7 +87,7 @@ pub struct Watch {
     begun: VecDeque<Span>,
     /// Complete ones that wait until they may come out.
     waits: VecDeque<Span>,
-    /// How many may come out now, and of early ones, which take none away from whole ones.
+    /// How many may come out now, and how many early ones, which take nothing of what whole ones are allowed.
     allowed: f64,
     early: f64,
     /// Until this frame nothing comes out.
