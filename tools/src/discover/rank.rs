@@ -178,7 +178,7 @@ pub struct Hit {
     pub likeness: f64,
     /// Whether the whole name was said, well or badly, and not only words of it.
     pub whole: bool,
-    /// Whether more words were said than the name has: in a sentence the same ones may be about something else.
+    /// Whether its words were said among others: in a sentence they may be about something else.
     pub within: bool,
 }
 
@@ -293,7 +293,9 @@ impl Ranking {
                 tier,
                 likeness,
                 whole: likeness >= NEAR_NAME || query.is_whole(name),
-                within: query.words.len() > name.words.len() && likeness < NEAR_NAME,
+                within: query.words.len() > name.words.len()
+                    && likeness < NEAR_NAME
+                    && contains(&query.words, &name.words),
             })
         };
         self.nameable(query).into_iter().filter_map(hit).collect()
