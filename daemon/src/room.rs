@@ -694,7 +694,10 @@ pub async fn transcribe(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Resu
 /// # Errors
 /// As `transcribe`.
 pub async fn draft(stt: &dyn Stt, limits: &Limits, speech: &Speech) -> Result<Transcript, EngineError> {
-    recognise(stt, limits, speech, |samples| Some(stt::window(samples))).await
+    recognise(stt, limits, speech, |samples| {
+        Some(stt::window(samples, stt::MARGIN))
+    })
+    .await
 }
 
 async fn recognise(

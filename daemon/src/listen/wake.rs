@@ -30,15 +30,14 @@ use std::time::Duration;
 
 use models::{
     EngineError,
-    stt::{SAMPLE_RATE, Stt, Transcribe},
+    stt::{self, Stt, Transcribe},
 };
 
 pub use phrases::{Phrase, Phrases, Spotted};
 pub use watch::{Candidate, Watch};
 
-/// Encoder positions a second, and how many more than the clip has are looked at.
-const POSITIONS: usize = 50;
-const MARGIN: usize = 256;
+/// Encoder positions beyond the end of a clip.
+const MARGIN: u32 = 256;
 /// How long a recogniser may take that has its model loaded, and base's weights or smaller ones ...
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// ... and one with the heaviest.
@@ -106,7 +105,7 @@ pub async fn words_of(
         language: language.map(str::to_owned),
         prompt: None,
         names,
-        audio_ctx: u32::try_from(clip.samples.len() * POSITIONS / SAMPLE_RATE as usize + MARGIN).ok(),
+        audio_ctx: Some(stt::window(clip.samples.len(), MARGIN)),
     };
     match tokio::time::timeout(patience, stt.transcribe(request, &mut |_| {})).await {
         Ok(transcript) => Ok(transcript?.text),

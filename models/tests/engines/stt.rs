@@ -118,6 +118,11 @@ async fn real_speech_becomes_text() {
             info.device.contains("AVX2") && info.device.contains("FMA"),
             "{info:?}"
         );
+        // As `.cargo/config.toml` says.
+        assert!(
+            info.device.contains("LLAMAFILE"),
+            "ggml multiplies row by row; `cargo clean -p whisper-rs-sys`, and build again: {info:?}"
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use models::{
     machine, nativelog,
     protocol::{SttDialect, SttLoad},
     serve::Reply,
-    stt::{MARGIN, POSITIONS, SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript},
+    stt::{self, MARGIN, SAMPLE_RATE, Segment, SttInfo, Transcribe, Transcript, WHOLE},
 };
 use whisper_rs::{
     FullParams, SamplingStrategy, SegmentCallbackData, WhisperContext, WhisperContextParameters, WhisperState,
@@ -22,9 +22,9 @@ use whisper_rs::{
 const BINDING: &str = "whisper-rs 0.16.0";
 
 /// Encoder positions beyond the end of the clip, first look and second.
-const MARGINS: [f32; 2] = [MARGIN, 256.0];
-/// Encoder positions of the whole window, 30 s.
-const WINDOW: u32 = 1500;
+const MARGINS: [u32; 2] = [MARGIN, 256];
+/// Seconds that the whole window holds.
+const WINDOW: f32 = 30.0;
 /// Seconds below which whisper.cpp refuses to look.
 const SHORTEST: f32 = 0.1;
 /// Loudest sample of a clip that holds nothing at all.
@@ -177,7 +177,7 @@ impl Recogniser {
         }
 
         let prompt = request.prompt.as_deref().unwrap_or_default();
-        let looks = looks(seconds, request.audio_ctx, prompt);
+        let looks = looks(samples.len(), request.audio_ctx, prompt);
         let language = self.language(request, &samples, &looks[0], reply)?;
         let wanted = Wanted {
             samples: &samples,
@@ -386,7 +386,7 @@ impl Recogniser {
         let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
         params.set_n_threads(i32::try_from(self.threads).unwrap_or(1));
         params.set_language(Some(wanted.language));
-        params.set_audio_ctx(i32::try_from(look.audio_ctx.min(WINDOW)).unwrap_or(0));
+        params.set_audio_ctx(i32::try_from(look.audio_ctx.min(WHOLE)).unwrap_or(0));
         params.set_no_context(true);
         params.set_single_segment(!look.windows);
         if !look.windows {
@@ -455,9 +455,8 @@ fn probability(scores: &[f32], token: usize) -> f32 {
 
 /// How to look at a clip: first with a narrow window, while the result is doubtful with wider ones, and in the end with more chance.
 /// Chance is last, because names are not weighed there.
-fn looks(seconds: f32, wanted: Option<u32>, prompt: &str) -> Vec<Look> {
-    let positions = seconds * POSITIONS;
-    let windows = positions >= WINDOW as f32;
+fn looks(samples: usize, wanted: Option<u32>, prompt: &str) -> Vec<Look> {
+    let windows = samples as f32 / SAMPLE_RATE as f32 >= WINDOW;
     let last = Look {
         audio_ctx: 0,
         windows,
@@ -472,11 +471,11 @@ fn looks(seconds: f32, wanted: Option<u32>, prompt: &str) -> Vec<Look> {
     let whole = Some(one(0)).filter(|look| !windows && look.own(prompt));
     let whole = whole.into_iter().chain([last]);
     match wanted {
-        Some(audio_ctx) if (1..WINDOW).contains(&audio_ctx) && !windows => vec![one(audio_ctx)],
+        Some(audio_ctx) if (1..WHOLE).contains(&audio_ctx) && !windows => vec![one(audio_ctx)],
         Some(_) => whole.collect(),
         None => {
-            let trimmed = MARGINS.iter().map(|margin| (positions + margin).ceil() as u32);
-            let trimmed = trimmed.filter(|audio_ctx| *audio_ctx < WINDOW);
+            let trimmed = MARGINS.iter().map(|margin| stt::window(samples, *margin));
+            let trimmed = trimmed.filter(|audio_ctx| *audio_ctx > 0);
             trimmed.map(one).chain(whole).collect()
         }
     }
