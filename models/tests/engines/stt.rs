@@ -118,10 +118,10 @@ async fn real_speech_becomes_text() {
             info.device.contains("AVX2") && info.device.contains("FMA"),
             "{info:?}"
         );
-        // As `.cargo/config.toml` says.
+        // As `models/native.cmake` says.
         assert!(
             info.device.contains("LLAMAFILE"),
-            "ggml multiplies row by row; `cargo clean -p whisper-rs-sys`, and build again: {info:?}"
+            "ggml multiplies row by row; `cargo clean --release -p whisper-rs-sys`, and build again: {info:?}"
         );
     }
 }

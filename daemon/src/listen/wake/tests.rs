@@ -149,7 +149,7 @@ async fn a_clip_is_recognised_once_without_being_told_the_phrase() {
     assert_eq!(look().await.unwrap(), Looked::Speech);
     assert_eq!(look().await.unwrap(), Looked::Noise);
     let request = &stt.requests()[0];
-    assert_eq!((request.prompt.as_deref(), request.audio_ctx), (None, Some(356)));
+    assert_eq!((request.prompt.as_deref(), request.audio_ctx), (None, Some(368)));
 }
 
 #[tokio::test]

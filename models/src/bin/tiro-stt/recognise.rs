@@ -23,8 +23,6 @@ const BINDING: &str = "whisper-rs 0.16.0";
 
 /// Encoder positions beyond the end of the clip, first look and second.
 const MARGINS: [u32; 2] = [MARGIN, 256];
-/// Seconds that the whole window holds.
-const WINDOW: f32 = 30.0;
 /// Seconds below which whisper.cpp refuses to look.
 const SHORTEST: f32 = 0.1;
 /// Loudest sample of a clip that holds nothing at all.
@@ -456,7 +454,7 @@ fn probability(scores: &[f32], token: usize) -> f32 {
 /// How to look at a clip: first with a narrow window, while the result is doubtful with wider ones, and in the end with more chance.
 /// Chance is last, because names are not weighed there.
 fn looks(samples: usize, wanted: Option<u32>, prompt: &str) -> Vec<Look> {
-    let windows = samples as f32 / SAMPLE_RATE as f32 >= WINDOW;
+    let windows = stt::fills_the_window(samples);
     let last = Look {
         audio_ctx: 0,
         windows,
