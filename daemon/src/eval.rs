@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use tools::discover::Index;
 
 use crate::{
+    act::finish_writes,
     agent::{Answer, IfUnsure, Settings},
     eval::{
         judge::{Played, Row},
@@ -111,6 +112,8 @@ impl Player {
             }
             let before = stage.files()?;
             let (report, person) = say(&mut stage, expected).await?;
+            // Some of it is written down while the turn goes on, into a home that is gone after the last.
+            finish_writes().await;
             let changed = stage.files()? != before;
             let state = stage.problems(&expected.after).await;
             rows.push(judge::judge(

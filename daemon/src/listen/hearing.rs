@@ -305,10 +305,7 @@ mod tests {
     use models::stt::SAMPLE_RATE;
 
     use super::*;
-    use crate::listen::{
-        capture::Block,
-        stream::{NO_SOUND, SILENT},
-    };
+    use crate::listen::{capture::Block, stream::NO_SOUND};
 
     const RULES: Rules = Rules {
         style: Style::Tap,
@@ -415,12 +412,17 @@ mod tests {
         );
         // Who was in the middle of a word has to say it again.
         let words = middle.len();
-        let mut half: Vec<Block> = middle.into_iter().take(words / 2).collect();
-        half.push(lost());
+        let half = |middle: Vec<Block>| {
+            let half = middle.into_iter().take(words / 2);
+            half.chain([lost()]).collect()
+        };
         assert_eq!(
-            followed_by(LONG, Wish::GoOn, half, true),
+            followed_by(LONG, Wish::GoOn, half(middle), true),
             Heard::Failed(LOST.to_owned())
         );
+        // But who had ended it themselves had said what they wanted.
+        let ended = followed_by(LONG, Wish::Stop, half(request(0).unwrap()), true);
+        assert!(matches!(&ended, Heard::Speech(_)), "{ended:?}");
         // A cable that is loose while nobody speaks is no request.
         let mut nothing = silence(1);
         nothing.push(lost());
@@ -467,12 +469,15 @@ mod tests {
 
     #[test]
     fn a_microphone_without_sound_is_said() {
+        let failed = || Heard::Failed(NO_SOUND.to_owned());
+        let patient = Rules {
+            patience: Duration::from_mins(1),
+            ..RULES
+        };
         let began = Instant::now();
-        assert_eq!(
-            followed(Wish::GoOn, Vec::new(), true),
-            Heard::Failed(NO_SOUND.to_owned())
-        );
-        assert!(began.elapsed() >= SILENT);
+        assert_eq!(followed_by(patient, Wish::GoOn, silence(0), true), failed());
+        assert_eq!(followed_by(patient, Wish::GoOn, silence(1), true), failed());
+        assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
     }
 
     #[test]

@@ -22,8 +22,9 @@ use super::{
     vad::{self, FRAME, PADDING},
 };
 
-/// How long an open microphone may deliver nothing.
-pub(super) const SILENT: Duration = Duration::from_secs(3);
+/// So many looks in a row without sound, 3 s, and the microphone is dead: one by radio or over a network may pause for a second or two.
+/// Looks are counted and not seconds: when the whole program stood still, sound waits that only has to be taken.
+const DEAD: u32 = 30;
 /// How often a wish is looked for while nothing comes. With each piece of sound it is, too, so this counts where pieces are long or
 /// the microphone hangs; a shorter time would only wake a processor between the pieces, all day.
 const LOOK: Duration = Duration::from_millis(100);
@@ -230,9 +231,10 @@ impl Following {
         }));
     }
 
-    /// It cannot be listened any more. Whoever had come to the end of a sentence has said what they wanted.
+    /// It cannot be listened any more. Whoever had come to the end of a sentence, or ended it themselves, has said what they wanted.
     fn fail(self, why: &str) {
-        if self.endpointer.may_be_over() {
+        let ended = self.endpointer.begun() && self.take.reins.wish() == Wish::Stop;
+        if ended || self.endpointer.may_be_over() {
             self.finish();
             return;
         }
@@ -270,32 +272,32 @@ impl Following {
 }
 
 /// The sound of an open microphone, at 16 kHz.
-struct Sounds<'a> {
+pub(crate) struct Sounds<'a> {
     blocks: &'a mut Reader,
     resampler: Resampler,
-    /// When sound last came.
-    last: Instant,
+    /// Looks without sound that are left to it.
+    left: u32,
     /// What came last.
-    fresh: Vec<f32>,
+    pub(crate) fresh: Vec<f32>,
 }
 
 impl<'a> Sounds<'a> {
-    fn new(blocks: &'a mut Reader, rate: u32) -> Result<Sounds<'a>, &'static str> {
+    pub(crate) fn new(blocks: &'a mut Reader, rate: u32) -> Result<Sounds<'a>, &'static str> {
         Ok(Sounds {
             blocks,
             resampler: Resampler::new(rate).map_err(|error| broken(&error))?,
-            last: Instant::now(),
+            left: DEAD,
             fresh: Vec::new(),
         })
     }
 
     /// Waits a moment for sound. Whether some came, or why none will come any more.
-    fn wait(&mut self) -> Result<bool, &'static str> {
+    pub(crate) fn wait(&mut self) -> Result<bool, &'static str> {
         self.fresh.clear();
         match self.blocks.recv_timeout(LOOK) {
             Ok(Block::Sound(sound)) => {
                 if !sound.is_empty() {
-                    self.last = Instant::now();
+                    self.left = DEAD;
                 }
                 self.resampler
                     .push(&sound, &mut self.fresh)
@@ -309,9 +311,10 @@ impl<'a> Sounds<'a> {
             Err(RecvTimeoutError::Disconnected) => return Err(LOST),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        match self.last.elapsed() > SILENT {
-            true => Err(NO_SOUND),
-            false => Ok(false),
+        self.left = self.left.saturating_sub(1);
+        match self.left {
+            0 => Err(NO_SOUND),
+            _ => Ok(false),
         }
     }
 }
@@ -530,7 +533,7 @@ mod tests {
         ring.push(&[0.1; 1000]);
         assert_eq!(ring.since(Begins::Now).len(), 1300);
         assert_eq!(ring.since(Begins::Sample(10_500)).len(), 500);
-        assert_eq!(ring.since(Begins::In(SILENT)).len(), 0);
+        assert_eq!(ring.since(Begins::In(Duration::from_secs(3))).len(), 0);
         ring.push(&[0.1; 10_000]);
         assert_eq!(ring.since(Begins::Now).len(), PRE_ROLL);
     }

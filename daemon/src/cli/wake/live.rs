@@ -1,11 +1,6 @@
 //! What is said into the microphone, for as long as the person wants to try.
 
-use std::{
-    convert::Infallible,
-    sync::mpsc::RecvTimeoutError,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{convert::Infallible, thread, time::Duration};
 
 use anyhow::{Context as _, bail, ensure};
 use prompts::words;
@@ -14,20 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Ear, TestArgs};
 use crate::{
     cli::{app::App, say},
-    listen::{
-        capture::{Block, find},
-        pipe::pipe,
-        resample::Resampler,
-        wake::Watch,
-    },
+    listen::{capture::find, pipe::pipe, stream::Sounds, wake::Watch},
     reply::say_aside,
     run::is_muted,
 };
 
 /// How long the microphone may take to open.
 const OPENING: Duration = Duration::from_secs(5);
-/// How long an open microphone may deliver nothing.
-const SILENT: Duration = Duration::from_secs(3);
 /// Blocks that may wait while the recogniser works; ten seconds at the least.
 const BLOCKS: usize = 1024;
 
@@ -95,35 +83,23 @@ async fn open(device: String) -> anyhow::Result<Sound> {
         .spawn(move || {
             let opened = find(&device).and_then(|m| {
                 let (writer, reader) = pipe(BLOCKS, m.rate());
-                Ok((m.open(writer)?, reader, Resampler::new(m.rate())?))
+                Ok((m.open(writer)?, reader, m.rate()))
             });
-            let (stream, mut blocks, mut resampler) = match opened {
+            let (stream, mut blocks, rate) = match opened {
                 Ok(opened) => opened,
-                Err(error) => {
-                    let _ = tell.send(Err(error));
-                    return;
-                }
+                Err(error) => return drop(tell.send(Err(error))),
+            };
+            let mut sounds = match Sounds::new(&mut blocks, rate) {
+                Ok(sounds) => sounds,
+                Err(why) => return drop(tell.send(Err(anyhow::anyhow!(why)))),
             };
             let _ = tell.send(Ok(()));
-            let mut last = Instant::now();
             let failed = loop {
-                let block = match blocks.recv_timeout(Duration::from_millis(100)) {
-                    Ok(Block::Sound(block)) => block,
-                    Ok(Block::Lost(why)) => break format!("The microphone went away: {why}."),
-                    Err(RecvTimeoutError::Disconnected) => break "The microphone went away.".to_owned(),
-                    Err(RecvTimeoutError::Timeout) if last.elapsed() > SILENT => {
-                        break "The microphone is open but no sound comes from it.".to_owned();
-                    }
-                    Err(RecvTimeoutError::Timeout) if give.is_closed() => return,
-                    Err(RecvTimeoutError::Timeout) => continue,
-                };
-                last = Instant::now();
-                let mut samples = Vec::new();
-                if let Err(error) = resampler.push(&block, &mut samples) {
-                    break format!("{error:#}");
-                }
-                if give.blocking_send(Ok(samples)).is_err() {
-                    return;
+                match sounds.wait() {
+                    Ok(true) if give.blocking_send(Ok(sounds.fresh.clone())).is_err() => return,
+                    Ok(false) if give.is_closed() => return,
+                    Ok(_) => {}
+                    Err(why) => break why,
                 }
             };
             drop(stream);
@@ -139,7 +115,7 @@ async fn open(device: String) -> anyhow::Result<Sound> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Instant};
 
     use models::scripted::{Reply, ScriptedStt};
 
