@@ -120,6 +120,21 @@ fn who_reads_finds_more() {
     }
 }
 
+/// The words are those of how an event is deleted, and only who reads them knows that they ask.
+#[test]
+fn who_reads_knows_that_a_calendar_is_asked() {
+    let Some(file) = file() else { return };
+    let index = reading(file);
+    for said in [
+        "tell me the appointments from my calendar",
+        "what's the appointments from my calendar",
+    ] {
+        let found = index.search(said, None, 5, 0.0);
+        assert_eq!(found[0].name, "calendar.query", "{said}: {found:?}");
+        assert!(found[0].score >= ACT_SCORE, "{said}: {found:?}");
+    }
+}
+
 /// What the same file makes of a sentence in the program that trains it: the two must not drift apart.
 #[test]
 fn it_reads_as_in_training() {

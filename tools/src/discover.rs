@@ -208,6 +208,10 @@ impl Index {
     fn named(&self, query: &rank::Query<'_>, taught: &[f32]) -> Vec<rank::Hit> {
         let mut hits = self.ranking.named(query);
         hits.retain(|hit| {
+            // "What's the appointments from my calendar" has words of how events are made and deleted, and wants neither.
+            if hit.tier == Tier::Keyword && !self.mix.agrees(taught, hit.doc) {
+                return false;
+            }
             // "What time are my alarms set for" sets none. Of tools that nobody taught the model cannot know better.
             let meant = hit.whole && !(hit.within && self.mix.taught(hit.doc));
             meant || !self.mix.overrules(taught, hit.doc, hit.whole)

@@ -303,6 +303,10 @@ fn who_asks_in_the_words_of_a_name_names_no_tool() {
     check("when are my alarms set for", Tier::Keyword, "alarms.list");
     check("are there any alarms set", Tier::Keyword, "alarms.list");
     check("have I got an alarm set", Tier::Keyword, "alarms.list");
+    // Nor is an event made or deleted because their descriptions have the words; whoever reads the request, too, is asked.
+    let found = Index::of(ALL).search("tell me the appointments from my calendar", None, 5, MIN_SCORE);
+    let is_unsure = |hit: &Match| hit.tier == Tier::Learned && UNSURE.contains(&hit.score);
+    assert!(is_unsure(&found[0]), "{found:?}");
     // Nobody taught this one, so the model cannot know better.
     let foreign = Doc {
         name: "alarms.set_for".to_owned(),
