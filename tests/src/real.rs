@@ -7,6 +7,7 @@ use daemon::agent::Ending;
 use crate::{
     home::{data, root},
     program::{Tiro, finish, kill},
+    spoken::{Sound::Say, sounds},
     wake::USUAL,
 };
 
@@ -35,6 +36,27 @@ fn real_question_names_the_events_of_tomorrow() {
     );
     assert_eq!(report.calls[0].status, "ok");
     assert!(report.tokens.prompt > 0 && report.ms.total > 0.0, "{report:?}");
+}
+
+/// The name is one that the recogniser writes otherwise where it does not know it.
+#[test]
+fn real_names_of_contacts_are_heard_as_they_are_written() {
+    let Some(tiro) = Tiro::find() else { return };
+    tiro.run(["call", "contacts.create", r#"{"name":"Femke Dahl"}"#])
+        .expect_code(0);
+    let question = [Say("What is the phone number of Femke Dahl?")];
+    let Some(wav) = sounds(tiro.home(), &question) else {
+        return;
+    };
+    let heard = || tiro.ask(&["--wav", wav.to_str().unwrap()]).say;
+    let known = heard();
+    tiro.run(["config", "set", "stt.names", "false"]).expect_code(0);
+    let unknown = heard();
+    println!("{known:?}, without names {unknown:?}");
+    assert!(
+        known.contains("Femke") && !unknown.contains("Femke"),
+        "{known:?} {unknown:?}"
+    );
 }
 
 #[test]
