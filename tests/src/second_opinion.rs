@@ -124,7 +124,7 @@ fn who_reads_finds_more() {
 #[test]
 fn who_reads_knows_that_a_calendar_is_asked() {
     let Some(file) = file() else { return };
-    let index = reading(file);
+    let (index, alone) = (reading(file), Index::of(tools::ALL));
     for said in [
         "tell me the appointments from my calendar",
         "what's the appointments from my calendar",
@@ -132,6 +132,8 @@ fn who_reads_knows_that_a_calendar_is_asked() {
         let found = index.search(said, None, 5, 0.0);
         assert_eq!(found[0].name, "calendar.query", "{said}: {found:?}");
         assert!(found[0].score >= ACT_SCORE, "{said}: {found:?}");
+        let counted = alone.search(said, None, 1, 0.0);
+        assert_ne!(counted[0].name, "calendar.query", "{said}: {counted:?}");
     }
 }
 

@@ -207,11 +207,13 @@ impl Index {
     /// The tools whose names were said, best first, unless the intents, with these probabilities, are sure of another.
     fn named(&self, query: &rank::Query<'_>, taught: &[f32]) -> Vec<rank::Hit> {
         let mut hits = self.ranking.named(query);
+        // "What's the appointments from my calendar" has words of how events are made and deleted, and wants neither: where tools
+        // are described so of which more is known, it is left to that.
+        let known = |hit: &rank::Hit| hit.described && self.mix.taught(hit.doc);
+        if hits.iter().any(known) {
+            hits.retain(|hit| !hit.described);
+        }
         hits.retain(|hit| {
-            // "What's the appointments from my calendar" has words of how events are made and deleted, and wants neither.
-            if hit.tier == Tier::Keyword && !self.mix.agrees(taught, hit.doc) {
-                return false;
-            }
             // "What time are my alarms set for" sets none. Of tools that nobody taught the model cannot know better.
             let meant = hit.whole && !(hit.within && self.mix.taught(hit.doc));
             meant || !self.mix.overrules(taught, hit.doc, hit.whole)
@@ -285,6 +287,7 @@ impl Index {
             likeness: 0.0,
             whole: false,
             within: false,
+            described: false,
         }
     }
 

@@ -233,8 +233,12 @@ impl Following {
 
     /// It cannot be listened any more. Whoever had come to the end of a sentence, or ended it themselves, has said what they wanted.
     fn fail(self, why: &str) {
-        let ended = self.endpointer.begun() && self.take.reins.wish() == Wish::Stop;
-        if ended || self.endpointer.may_be_over() {
+        let said = match self.take.reins.wish() {
+            Wish::Discard => true,
+            Wish::Stop => self.endpointer.all_hits() > 0,
+            Wish::LetGo | Wish::GoOn => self.endpointer.may_be_over(),
+        };
+        if said {
             self.finish();
             return;
         }

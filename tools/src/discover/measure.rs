@@ -300,13 +300,9 @@ fn names_come_before_words() {
 /// In a sentence the words of a name may be about something else, and what is asked must not be done.
 #[test]
 fn who_asks_in_the_words_of_a_name_names_no_tool() {
-    check("when are my alarms set for", Tier::Keyword, "alarms.list");
-    check("are there any alarms set", Tier::Keyword, "alarms.list");
-    check("have I got an alarm set", Tier::Keyword, "alarms.list");
-    // Nor is an event made or deleted because their descriptions have the words; whoever reads the request, too, is asked.
-    let found = Index::of(ALL).search("tell me the appointments from my calendar", None, 5, MIN_SCORE);
-    let is_unsure = |hit: &Match| hit.tier == Tier::Learned && UNSURE.contains(&hit.score);
-    assert!(is_unsure(&found[0]), "{found:?}");
+    check("when are my alarms set for", Tier::Learned, "alarms.list");
+    check("are there any alarms set", Tier::Learned, "alarms.list");
+    check("have I got an alarm set", Tier::Learned, "alarms.list");
     // Nobody taught this one, so the model cannot know better.
     let foreign = Doc {
         name: "alarms.set_for".to_owned(),
@@ -317,6 +313,57 @@ fn who_asks_in_the_words_of_a_name_names_no_tool() {
     let docs = ALL.iter().map(Doc::from).chain([foreign]).collect();
     let found = Index::build(docs).search("when are my alarms set for", None, 1, MIN_SCORE);
     assert_eq!(found[0].name, "alarms.set_for");
+}
+
+/// What stands in the descriptions of tools names none of them where more is known than that.
+#[test]
+fn words_of_a_description_name_only_what_nobody_taught() {
+    let said = "tell me the appointments from my calendar";
+    let found = Index::of(ALL).search(said, None, 5, MIN_SCORE);
+    // Whoever reads the request, too, is asked.
+    assert!(UNSURE.contains(&found[0].score), "{found:?}");
+    let made = found.iter().find(|hit| hit.name == "calendar.create_event");
+    assert!(made.is_none_or(|hit| hit.score < ACT_SCORE), "{found:?}");
+    // One that nobody taught and that is described like them comes by its words, as they do.
+    let foreign = |name: &str, summary: &str| Doc {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        parameters: Vec::new(),
+        examples: Vec::new(),
+    };
+    let beside = foreign("calendar.export", "Export the appointments of a calendar");
+    let docs = ALL.iter().map(Doc::from).chain([beside]).collect();
+    let found = Index::build(docs).search(said, None, 5, MIN_SCORE);
+    assert!(found.iter().all(|hit| hit.tier != Tier::Keyword), "{found:?}");
+    // Of others nothing else is known.
+    let alone = foreign("kiln.fire", "Fire the kiln and glaze the pots");
+    let docs = ALL.iter().map(Doc::from).chain([alone]).collect();
+    let found = Index::build(docs).search("glaze the pots in the kiln", None, 5, MIN_SCORE);
+    assert_eq!(
+        (found[0].name.as_str(), found[0].tier),
+        ("kiln.fire", Tier::Keyword),
+        "{found:?}"
+    );
+}
+
+/// Verb and domain name a tool in this order, too.
+#[test]
+fn the_words_of_a_name_in_another_order_are_its_name() {
+    for said in [
+        "delete the note",
+        "update a contact",
+        "rename the files",
+        "archive the mail",
+    ] {
+        let found = Index::of(ALL).search(said, None, 5, MIN_SCORE);
+        let (verb, domain) = said.split_once(' ').unwrap();
+        let domain = domain.split(' ').nth(1).unwrap();
+        let named = &found[0].name;
+        assert!(
+            named.starts_with(domain) && named.contains(verb) && found[0].score >= 0.8,
+            "{said}: {found:?}"
+        );
+    }
 }
 
 #[test]

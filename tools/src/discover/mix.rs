@@ -28,9 +28,6 @@ pub struct Weights {
     pub untaught: f32,
     /// How much less a tool is worth than another of the same intent whose words fit better.
     pub within: f32,
-    /// How probable the intents of a taught tool must be for words of its description to name it: as probable as where no second
-    /// opinion is asked for. Chosen later; were it never named so, one command of those that are measured would come out otherwise.
-    pub keyword: f32,
     /// How probable other intents must be before the model overrules that the words of a taught tool's name were said.
     pub overrule: f32,
     /// The same for a tool that nobody taught.
@@ -50,7 +47,6 @@ impl Default for Weights {
             untaught_near: 9.0,
             untaught: 9.5,
             within: 0.5,
-            keyword: 0.75,
             overrule: 0.3,
             overrule_untaught: 0.6,
             overrule_whole: 0.6,
@@ -138,12 +134,6 @@ impl Mix {
             (false, _) => self.weights.overrule_untaught,
         };
         sure > limit
-    }
-
-    /// Whether the model, which gives each intent this probability, has nothing against a tool that has words of the request in its
-    /// description.
-    pub fn agrees(&self, probabilities: &[f32], tool: usize) -> bool {
-        !self.taught(tool) || self.taught_odds(probabilities, tool) >= self.weights.keyword
     }
 
     /// What the model alone gives a tool, from the probability of each intent; nothing for one that nobody taught.

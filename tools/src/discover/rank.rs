@@ -180,6 +180,8 @@ pub struct Hit {
     pub whole: bool,
     /// Whether its words were said among others: in a sentence they may be about something else.
     pub within: bool,
+    /// Whether some of what was said stands in its description only.
+    pub described: bool,
 }
 
 impl Ranking {
@@ -296,6 +298,7 @@ impl Ranking {
                 within: query.words.len() > name.words.len()
                     && likeness < NEAR_NAME
                     && contains(&query.words, &name.words),
+                described: tier == Tier::Keyword && !query.content.iter().all(|word| name.has(word)),
             })
         };
         self.nameable(query).into_iter().filter_map(hit).collect()
