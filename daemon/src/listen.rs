@@ -5,7 +5,7 @@ pub mod early;
 pub mod standing;
 mod loudness;
 mod pace;
-pub(crate) mod stream;
+mod stream;
 pub mod capture;
 pub mod pipe;
 #[cfg(target_os = "linux")]

@@ -26,8 +26,8 @@ const STEP: usize = 320;
 /// and loops; the more, the longer every clip takes.
 pub const MARGIN: u32 = 64;
 /// ggml multiplies floats in tiles only where a number like this divides the sides of the matrices (16 with AVX-512, less without), and
-/// attention has the positions as one of them. Rounded up to it, the encoder looks at a little more, and a recognition takes 260 ms
-/// and not 301 (as in `native.cmake`); without tiles it takes as much longer as it looks at more, 3 % for a clip of 4 s.
+/// attention has the positions as one of them. Rounded up to it, the encoder looks at up to 15 more, and a recognition takes 260 ms
+/// and not 301 (as in `native.cmake`). Where nothing is done in tiles it is only the more.
 const TILE: u32 = 16;
 /// Encoder positions of the whole window, 30 s.
 pub const WHOLE: u32 = 1500;

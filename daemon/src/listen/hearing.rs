@@ -23,7 +23,7 @@ use super::{
 };
 use crate::room::Foreseen;
 
-pub(crate) use super::stream::LOST;
+pub(crate) use super::stream::{LOST, Sounds};
 
 /// How it is listened.
 #[derive(Debug, Clone)]

@@ -286,10 +286,14 @@ pub(crate) struct Sounds<'a> {
 }
 
 impl<'a> Sounds<'a> {
-    pub(crate) fn new(blocks: &'a mut Reader, rate: u32) -> Result<Sounds<'a>, &'static str> {
+    /// Of blocks with so many samples a second.
+    ///
+    /// # Errors
+    /// When nobody can resample that.
+    pub(crate) fn new(blocks: &'a mut Reader, rate: u32) -> anyhow::Result<Sounds<'a>> {
         Ok(Sounds {
             blocks,
-            resampler: Resampler::new(rate).map_err(|error| broken(&error))?,
+            resampler: Resampler::new(rate)?,
             left: DEAD,
             fresh: Vec::new(),
         })
@@ -333,7 +337,7 @@ pub(super) fn follow(blocks: &mut Reader, rate: u32, (take, begins): Order) {
     let mut following = Following::new(take, begins);
     let mut sounds = match Sounds::new(blocks, rate) {
         Ok(sounds) => sounds,
-        Err(why) => return following.fail(why),
+        Err(error) => return following.fail(broken(&error)),
     };
     while !following.over(false) {
         match sounds.wait() {
@@ -385,7 +389,7 @@ pub(super) fn keep_listening(
 ) -> Option<&'static str> {
     let mut sounds = match Sounds::new(blocks, rate) {
         Ok(sounds) => sounds,
-        Err(why) => return Some(why),
+        Err(error) => return Some(broken(&error)),
     };
     let mut ring = Ring::default();
     let mut following: Option<Following> = None;

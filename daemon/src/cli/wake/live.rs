@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Ear, TestArgs};
 use crate::{
     cli::{app::App, say},
-    listen::{capture::find, pipe::pipe, stream::Sounds, wake::Watch},
+    listen::{capture::find, hearing::Sounds, pipe::pipe, wake::Watch},
     reply::say_aside,
     run::is_muted,
 };
@@ -91,12 +91,12 @@ async fn open(device: String) -> anyhow::Result<Sound> {
             };
             let mut sounds = match Sounds::new(&mut blocks, rate) {
                 Ok(sounds) => sounds,
-                Err(why) => return drop(tell.send(Err(anyhow::anyhow!(why)))),
+                Err(error) => return drop(tell.send(Err(error))),
             };
             let _ = tell.send(Ok(()));
             let failed = loop {
                 match sounds.wait() {
-                    Ok(true) if give.blocking_send(Ok(sounds.fresh.clone())).is_err() => return,
+                    Ok(true) if give.blocking_send(Ok(std::mem::take(&mut sounds.fresh))).is_err() => return,
                     Ok(false) if give.is_closed() => return,
                     Ok(_) => {}
                     Err(why) => break why,
