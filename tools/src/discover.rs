@@ -17,8 +17,8 @@ use crate::contract::Entry;
 use learned::Learned;
 pub use lens::Lens;
 pub use lift::{Lifts, lift};
-use mix::Fit;
 pub use mix::Weights;
+use mix::{Fit, Own};
 
 /// The score under which a match is more likely noise than help. Seen on the misheard commands of slurp: 85 % of what no tool
 /// serves finds nothing, and 1.2 % of the rest lose a right tool among five.
@@ -242,11 +242,14 @@ impl Index {
             .map(|(words, near)| Fit {
                 words,
                 near,
-                own: false,
+                own: Own::No,
             })
             .collect();
-        for doc in self.ranking.own_words(query) {
-            fits[doc].own = true;
+        for doc in self.ranking.opened(query) {
+            fits[doc].own = Own::Opening;
+        }
+        for doc in self.ranking.examples(query) {
+            fits[*doc].own = Own::Example;
         }
         fits
     }

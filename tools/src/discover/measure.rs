@@ -89,7 +89,7 @@ fn misheard_commands_find_their_tools() {
     at_least(&[sure.abstained, 1.0 - sure.missed], &[0.95, 0.92]);
 }
 
-/// What a tool says of itself finds it, but where what was learned is sure that another is meant.
+/// What a tool says of itself finds it. What else was learned is overruled, but not where it is all but certain that another is meant.
 #[test]
 fn examples_find_their_own_tools() {
     let examples = ALL
@@ -103,7 +103,8 @@ fn examples_find_their_own_tools() {
         .collect();
     let quality = measure(&Index::of(ALL), &commands, 0.0);
     println!("{quality:?}");
-    at_least(&quality.hit_at, &[0.97, 0.99, 0.99]);
+    at_least(&quality.hit_at, &[0.99, 0.99, 0.99]);
+    check("snooze the alarm", Tier::Learned, "reminders.snooze");
 }
 
 /// Words that were said instead of heard: what mishearing may cost at most.
@@ -402,8 +403,8 @@ fn a_name_in_the_opening_counts() {
     let index = Index::of(ALL);
     let own = |text| {
         let query = index.ranking.parse(text);
-        let names = index.ranking.own_words(&query);
-        let names = names.map(|d| index.docs[d].name.as_str());
+        let names = index.ranking.opened(&query);
+        let names = names.into_iter().map(|d| index.docs[d].name.as_str());
         names.collect::<Vec<_>>()
     };
     assert_eq!(own("search my mail for the meeting"), ["mail.search"]);

@@ -20,6 +20,9 @@ pub struct Weights {
     pub near: f32,
     /// What it adds that the words are the tool's own ([`Fit::own`]); chosen later, and for openings 0.7 to 1.5 rank alike.
     pub own: f32,
+    /// What it adds instead that they are an example of a taught tool, to the word: "snooze the alarm" is for the tool that says so,
+    /// whatever other words with "alarm" are for.
+    pub example: f32,
     /// What the words count for a tool that nobody taught.
     pub untaught_words: f32,
     /// What the likeness to its nearest example counts for such a tool.
@@ -43,6 +46,7 @@ impl Default for Weights {
             words: 0.5,
             near: 0.5,
             own: 1.5,
+            example: 4.0,
             untaught_words: 11.0,
             untaught_near: 9.0,
             untaught: 9.5,
@@ -61,14 +65,30 @@ pub struct Fit {
     pub words: f32,
     /// Likeness to its nearest example, 0 to 1.
     pub near: f32,
-    /// Whether the sentence is one of its examples, or opens with its name.
-    pub own: bool,
+    /// Whether the words are its own.
+    pub own: Own,
+}
+
+/// Whether words are a tool's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Own {
+    /// They are not.
+    #[default]
+    No,
+    /// The sentence opens with its name.
+    Opening,
+    /// The sentence is one of its examples.
+    Example,
 }
 
 impl Fit {
-    /// What it counts that the words are the tool's own.
-    fn lift(self, weights: &Weights) -> f32 {
-        if self.own { weights.own } else { 0.0 }
+    /// What it counts that the words are the tool's own. What a foreign tool gives as examples is not known to be what people say to it.
+    fn lift(self, weights: &Weights, taught: bool) -> f32 {
+        match self.own {
+            Own::No => 0.0,
+            Own::Example if taught => weights.example,
+            Own::Opening | Own::Example => weights.own,
+        }
     }
 
     fn any(self) -> bool {
@@ -147,7 +167,8 @@ impl Mix {
         let w = &self.weights;
         let own: Vec<f32> = fits
             .iter()
-            .map(|f| w.words * f.words + w.near * f.near + f.lift(w))
+            .enumerate()
+            .map(|(t, f)| w.words * f.words + w.near * f.near + f.lift(w, self.taught(t)))
             .collect();
         let mut intents: Vec<f32> = learned.iter().map(|l| w.learned * l).collect();
         // How much of an intent's probability each of its tools is worth.
@@ -163,7 +184,9 @@ impl Mix {
             .map(|t| {
                 (
                     t,
-                    w.untaught_words * fits[t].words + w.untaught_near * fits[t].near + fits[t].lift(w)
+                    w.untaught_words * fits[t].words
+                        + w.untaught_near * fits[t].near
+                        + fits[t].lift(w, false)
                         - w.untaught,
                 )
             })

@@ -332,16 +332,15 @@ impl Ranking {
         found
     }
 
-    /// The tools that speak of themselves in these words: one of their examples is the sentence, or it opens with their name.
-    pub fn own_words(&self, query: &Query) -> impl Iterator<Item = usize> {
-        let examples = self.places.examples.get(&query.words.join(" "));
-        let examples = examples.into_iter().flatten().copied();
-        examples.chain(self.opened(query))
+    /// The tools that have this sentence as an example.
+    pub fn examples(&self, query: &Query) -> &[usize] {
+        let tools = self.places.examples.get(&query.words.join(" "));
+        tools.map_or(&[], |tools| &tools[..])
     }
 
     /// The tools whose whole name the sentence opens with, in any order and with nothing else but stop words, before it says
     /// what that is about: "search my mail" of "search my mail for the meeting".
-    fn opened(&self, query: &Query) -> Vec<usize> {
+    pub fn opened(&self, query: &Query) -> Vec<usize> {
         let mut opening = Vec::new();
         let mut closed = false;
         for (word, forms) in query.words.iter().zip(&query.forms) {
