@@ -316,6 +316,23 @@ fn who_asks_in_the_words_of_a_name_names_no_tool() {
     assert_eq!(found[0].name, "alarms.set_for");
 }
 
+/// Who wants to be reminded of something that they ask for is told it, and no reminder is made.
+#[test]
+fn to_be_reminded_of_an_answer_makes_no_reminder() {
+    check("remind me who I see on friday", Tier::Learned, "calendar.query");
+    check(
+        "can you remind me when I get home",
+        Tier::Learned,
+        "reminders.create",
+    );
+    check("remind me how cold it gets in oslo", Tier::Learned, "weather.forecast");
+    check(
+        "remind me to ask what the plumber costs",
+        Tier::Learned,
+        "reminders.create",
+    );
+}
+
 /// What stands in the descriptions of tools names none of them where more is known than that.
 #[test]
 fn words_of_a_description_name_only_what_nobody_taught() {

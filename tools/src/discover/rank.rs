@@ -211,7 +211,7 @@ impl Ranking {
             .enumerate()
             .flat_map(|(i, d)| d.examples.iter().map(move |e| (i, e)))
         {
-            let words = words::split(example).join(" ");
+            let words = words::asked(words::split(example)).join(" ");
             places.examples.entry(words).or_default().push(doc);
         }
         for (doc, name) in self.names.iter().enumerate() {
@@ -234,7 +234,7 @@ impl Ranking {
 
     /// Takes a query apart; the index decides which words it knows.
     pub fn parse(&self, text: &str) -> Query<'_> {
-        let words = words::split(text);
+        let words = words::asked(words::split(text));
         let forms: Vec<_> = words.iter().map(|w| self.lexicon.forms(w)).collect();
         let mut content: Vec<String> = words
             .iter()

@@ -71,6 +71,22 @@ pub fn asks(word: &str) -> bool {
     ASKING.binary_search(&word).is_ok()
 }
 
+/// The words of a request without "remind me" where a question follows: "remind me who comes to dinner" wants to be told, now. Before
+/// "when" they may also mean what they say ("remind me when I am home"), so there they stay.
+pub fn asked(mut words: Vec<String>) -> Vec<String> {
+    const QUESTIONS: &[&str] = &[
+        "how", "what", "whats", "where", "which", "who", "whom", "whos", "whose", "why",
+    ];
+    let asked = |three: &[String]| {
+        let question = QUESTIONS.binary_search(&&*three[2]).is_ok();
+        question && three[0] == "remind" && three[1] == "me"
+    };
+    if let Some(at) = words.windows(3).position(asked) {
+        words.drain(at..at + 2);
+    }
+    words
+}
+
 /// Whether what a request is about begins with this lower-cased word: "search my mail for ...", "open the file called ...".
 pub fn leads_on(word: &str) -> bool {
     const LEADING_ON: &[&str] = &[
@@ -319,6 +335,21 @@ mod tests {
         check(" \u{202e}\0.. ", &[]);
         assert_eq!(split(&"word ".repeat(500)).len(), MAX_WORDS);
         assert!(split(&"ü".repeat(5000))[0].len() <= MAX_TEXT);
+    }
+
+    #[test]
+    fn to_be_reminded_of_an_answer_is_to_ask() {
+        for (said, expect) in [
+            ("remind me who's coming", "who s coming"),
+            ("could you remind me what I owe Sam", "could you what i owe sam"),
+            ("Remind me: which mails are new?", "which mails are new"),
+            ("remind me when I am home", "remind me when i am home"),
+            ("remind me to ask what it costs", "remind me to ask what it costs"),
+            ("remind him what to buy", "remind him what to buy"),
+            ("remind me", "remind me"),
+        ] {
+            assert_eq!(asked(split(said)).join(" "), expect, "{said:?}");
+        }
     }
 
     #[test]
