@@ -28,6 +28,7 @@ const EMPTY: &[&str] = &[
 const VAGUE: &[&str] = &[
     "again",
     "anything",
+    "exactly",
     "new",
     "please",
     "some",
@@ -488,6 +489,12 @@ mod tests {
         check("add milk to my list", json!({"items": ["milk"]}), None);
         check("add by milk to my list", json!({"items": ["buy milk"]}), None);
         check("add to my list", json!({"title": "Groceries"}), Some("title"));
+        check(
+            "tell anna exactly that",
+            json!({"title": "exactly that"}),
+            Some("title"),
+        );
+        check("tell anna exactly ten", json!({"title": "exactly ten"}), None);
         check("tell anna I am late", json!({"title": "I'll be late"}), None);
         check("call at five p m", json!({"title": "17:00"}), None);
         check("add flower to my list", json!({"items": ["flour"]}), None);

@@ -52,7 +52,21 @@ const LEADS: [&str; 10] = [
     "with",
 ];
 
-/// Puts who is said to have written into the argument for them where nobody stands in it who was said.
+/// Who says these means no one in particular.
+const ANYBODY: [&str; 9] = [
+    "all",
+    "any",
+    "anybody",
+    "anyone",
+    "each",
+    "every",
+    "everybody",
+    "everyone",
+    "of",
+];
+
+/// Puts who is said to have written into the argument for them where nobody stands in it who was said. "All my mails" are from nobody who
+/// is called "all".
 pub fn settle(arguments: &mut Value, entry: &Entry, schema: &Value, toolbox: &Toolbox, said: &str) {
     let reads = entry.effect == Effect::Read && entry.domain() == "mail";
     let (Some(given), true) = (arguments.as_object_mut(), reads) else {
@@ -60,6 +74,19 @@ pub fn settle(arguments: &mut Value, entry: &Entry, schema: &Value, toolbox: &To
     };
     if schema["properties"].get(FROM).is_none() {
         return;
+    }
+    let is_nobody = |word: String| {
+        [&ANYBODY[..], &ARTICLES, &MAILS]
+            .iter()
+            .any(|list| is_one(list, &word))
+    };
+    let is_known = |text: &str| toolbox.touches(Kind::Sender, text) || toolbox.touches(Kind::Contact, text);
+    if given
+        .get(FROM)
+        .and_then(Value::as_str)
+        .is_some_and(|from| words(from).all(is_nobody) && !is_known(from))
+    {
+        given.shift_remove(FROM);
     }
     let mut kinds = [Kind::Sender, Kind::Contact].into_iter();
     let Some(name) = kinds.find_map(|kind| writer(kind, toolbox, said)) else {
@@ -215,6 +242,19 @@ mod tests {
                 json!({}),
                 json!({"from": "James"}),
             ),
+            // Nobody is called so.
+            (
+                "mail.unread_count",
+                "count all the mails I haven't read",
+                json!({"from": "all"}),
+                json!({}),
+            ),
+            (
+                "mail.recent",
+                "any new mail from anybody",
+                json!({"from": "Anybody"}),
+                json!({}),
+            ),
         ] {
             check(&toolbox, tool, said, &given, &expect);
         }
@@ -269,6 +309,11 @@ mod tests {
             ("mail.read", "read the mail from Lena Smith", json!({})),
             ("mail.read", "read Lena's party mail", json!({})),
             ("mail.read", "read all mails", json!({})),
+            (
+                "mail.search",
+                "all from the post",
+                json!({"from": "all from the post"}),
+            ),
             ("mail.read", "tell Lena that I read it", json!({})),
             // Which one is changed, or goes out, is asked.
             ("mail.archive", "archive the studio's mail", json!({})),
