@@ -248,8 +248,13 @@ impl Index {
         for doc in self.ranking.opened(query) {
             fits[doc].own = Own::Opening;
         }
+        // "Trash the second one" is an example of one tool and may be said to another, after what was found with that.
+        let whole = !query
+            .words()
+            .iter()
+            .any(|word| words::is_pointer(word) || word == "one");
         for doc in self.ranking.examples(query) {
-            fits[*doc].own = Own::Example;
+            fits[*doc].own = if whole { Own::Example } else { Own::Opening };
         }
         fits
     }

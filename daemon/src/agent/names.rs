@@ -5,9 +5,9 @@
 //! name is known without it.
 
 use serde_json::{Map, Value};
-use tools::{Entry, TimeRole, system::known::Kind, when::said_times};
+use tools::{Entry, TimeRole, discover::words::is_pointer, system::known::Kind, when::said_times};
 
-use super::{refer::is_pointer, schema::requires, toolbox::Toolbox};
+use super::{schema::requires, toolbox::Toolbox};
 
 /// What is known of people.
 const OF_PEOPLE: &[&str] = &[

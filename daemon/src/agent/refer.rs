@@ -3,22 +3,21 @@
 //! A small model copies the word itself ("name": "her", "title": "that again"), and no tool knows anybody of that name.
 
 use serde_json::{Map, Value};
-use tools::{Entry, discover::words::is_stop_word};
+use tools::{
+    Entry,
+    discover::words::{is_pointer, is_stop_word},
+};
 
 use super::{Call, names::words, schema};
 
-/// Words that stand for what was spoken of.
-const POINTERS: &[&str] = &[
-    "he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those",
-];
-/// Those of them that are what something is done with.
+/// Those of the words that stand for what was spoken of that are what something is done with.
 const OBJECTS: &[&str] = &["her", "him", "it", "that", "them", "these", "this", "those"];
 /// Who does something.
 const SUBJECTS: &[&str] = &["he", "i", "she", "they", "we", "you"];
 /// Words around them that name nothing. No verbs: "give it to her" is a thing to do.
 const IDLE: &[&str] = &[
-    "a", "after", "again", "all", "an", "do", "for", "from", "just", "my", "now", "of", "okay", "one",
-    "please", "the", "then", "to", "too", "yes",
+    "a", "after", "again", "all", "an", "do", "exactly", "for", "from", "just", "my", "now", "of", "okay",
+    "one", "please", "the", "then", "to", "too", "yes",
 ];
 
 /// What was done with it, and it: "moved it".
@@ -136,11 +135,6 @@ fn begins_pointing(said: &str) -> bool {
         .filter(|word| !IDLE.contains(&word.as_str()) && word != "and")
         .take(2)
         .any(|word| is_pointer(word.trim_end_matches("'s")))
-}
-
-/// Whether a word stands for what was spoken of.
-pub(super) fn is_pointer(word: &str) -> bool {
-    POINTERS.contains(&word)
 }
 
 /// Whether the words of an argument that names something are part of another one, which says what is new: a model that misses what

@@ -53,7 +53,7 @@ const LEADS: [&str; 10] = [
 ];
 
 /// Who says these means no one in particular.
-const ANYBODY: [&str; 9] = [
+const ANYBODY: [&str; 11] = [
     "all",
     "any",
     "anybody",
@@ -62,31 +62,28 @@ const ANYBODY: [&str; 9] = [
     "every",
     "everybody",
     "everyone",
-    "of",
+    "people",
+    "somebody",
+    "someone",
 ];
+/// Domains of what people write.
+const WRITTEN: [&str; 2] = ["mail", "messages"];
 
 /// Puts who is said to have written into the argument for them where nobody stands in it who was said. "All my mails" are from nobody who
 /// is called "all".
 pub fn settle(arguments: &mut Value, entry: &Entry, schema: &Value, toolbox: &Toolbox, said: &str) {
-    let reads = entry.effect == Effect::Read && entry.domain() == "mail";
+    let reads = entry.effect == Effect::Read && is_one(&WRITTEN, entry.domain());
     let (Some(given), true) = (arguments.as_object_mut(), reads) else {
         return;
     };
     if schema["properties"].get(FROM).is_none() {
         return;
     }
-    let is_nobody = |word: String| {
-        [&ANYBODY[..], &ARTICLES, &MAILS]
-            .iter()
-            .any(|list| is_one(list, &word))
-    };
-    let is_known = |text: &str| toolbox.touches(Kind::Sender, text) || toolbox.touches(Kind::Contact, text);
-    if given
-        .get(FROM)
-        .and_then(Value::as_str)
-        .is_some_and(|from| words(from).all(is_nobody) && !is_known(from))
-    {
+    if given.get(FROM).and_then(Value::as_str).is_some_and(is_nobody) {
         given.shift_remove(FROM);
+    }
+    if entry.domain() != WRITTEN[0] {
+        return;
     }
     let mut kinds = [Kind::Sender, Kind::Contact].into_iter();
     let Some(name) = kinds.find_map(|kind| writer(kind, toolbox, said)) else {
@@ -151,6 +148,14 @@ fn writer<'a>(kind: Kind, toolbox: &Toolbox, said: &'a str) -> Option<&'a str> {
         false if is_mail && !is_led(&LEADS) => Some(owner.unwrap_or(name)),
         _ => None,
     }
+}
+
+/// Whether these words are for no one in particular.
+fn is_nobody(from: &str) -> bool {
+    let mut names = words(from)
+        .filter(|word| !is_one(&ARTICLES, word) && !is_one(&MAILS, word))
+        .peekable();
+    names.peek().is_some() && names.all(|word| is_one(&ANYBODY, &word))
 }
 
 fn is_one(words: &[&str], word: &str) -> bool {
@@ -253,6 +258,19 @@ mod tests {
                 "mail.recent",
                 "any new mail from anybody",
                 json!({"from": "Anybody"}),
+                json!({}),
+            ),
+            (
+                "messages.recent",
+                "did someone text me",
+                json!({"from": "someone"}),
+                json!({}),
+            ),
+            // Though somebody is called "Daily Mail".
+            (
+                "mail.recent",
+                "all the mails",
+                json!({"from": "all the mails"}),
                 json!({}),
             ),
         ] {

@@ -42,7 +42,7 @@ impl Tool for This {
         "do I have new mail",
         "check my email",
         "show my last ten emails",
-        "how many unread mails do I have",
+        "is there any mail that I have not read",
         "did Anna write to me",
         "any messages from work in my inbox",
         "what's new in my inbox",

@@ -325,7 +325,11 @@ fn to_be_reminded_of_an_answer_makes_no_reminder() {
         Tier::Learned,
         "reminders.create",
     );
-    check("remind me how cold it gets in oslo", Tier::Learned, "weather.forecast");
+    check(
+        "remind me how cold it gets in oslo",
+        Tier::Learned,
+        "weather.forecast",
+    );
     check(
         "remind me to ask what the plumber costs",
         Tier::Learned,

@@ -21,7 +21,7 @@ pub struct Weights {
     /// What it adds that the words are the tool's own ([`Fit::own`]); chosen later, and for openings 0.7 to 1.5 rank alike.
     pub own: f32,
     /// What it adds instead that they are an example of a taught tool, to the word: "snooze the alarm" is for the tool that says so,
-    /// whatever other words with "alarm" are for.
+    /// whatever other words with "alarm" are for. Chosen later.
     pub example: f32,
     /// What the words count for a tool that nobody taught.
     pub untaught_words: f32,
@@ -75,7 +75,7 @@ pub enum Own {
     /// They are not.
     #[default]
     No,
-    /// The sentence opens with its name.
+    /// The sentence opens with its name, or is an example that says all of it only after something else.
     Opening,
     /// The sentence is one of its examples.
     Example,
@@ -272,4 +272,27 @@ fn keep_best(scored: &mut Vec<(usize, f32)>, most: usize) {
         scored.truncate(most);
     }
     scored.sort_unstable_by(better);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_foreign_tool_gives_as_its_example_counts_no_more_than_an_opening() {
+        let weights = Weights::default();
+        let lift = |own, taught| {
+            Fit {
+                own,
+                ..Fit::default()
+            }
+            .lift(&weights, taught)
+        };
+        assert!(lift(Own::Example, true) > lift(Own::Opening, true));
+        assert_eq!(
+            lift(Own::Example, false).total_cmp(&lift(Own::Opening, false)),
+            std::cmp::Ordering::Equal
+        );
+        assert!(lift(Own::Opening, false) > lift(Own::No, false));
+    }
 }

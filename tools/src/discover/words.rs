@@ -9,10 +9,14 @@ use std::{
 use rphonetic::{DoubleMetaphone, Encoder};
 use rust_stemmers::{Algorithm, Stemmer};
 
+use crate::reflex::POLITE;
+
 /// Longest query that is looked at, in bytes; a request is a sentence, and what follows is ignored.
 pub const MAX_TEXT: usize = 600;
 /// Most words of a query that are looked at.
 pub const MAX_WORDS: usize = 64;
+/// So soon behind a question word "to" says what is to be done: "which of the files to move".
+const DEED: usize = 5;
 
 /// Lower-cased words of a text. Dots, underscores, hyphens, apostrophes and blanks separate, and so does the hump of
 /// a camel-case name (`createEvent`), because names come from many authors.
@@ -66,25 +70,57 @@ pub fn form(words: &[String]) -> Option<&'static str> {
 pub fn asks(word: &str) -> bool {
     const ASKING: &[&str] = &[
         "am", "any", "are", "did", "do", "does", "has", "have", "how", "is", "was", "were", "what", "whats",
-        "when", "where", "which", "who", "whose", "why", "will",
+        "when", "where", "which", "who", "whom", "whos", "whose", "why", "will",
     ];
     ASKING.binary_search(&word).is_ok()
 }
 
-/// The words of a request without "remind me" where a question follows: "remind me who comes to dinner" wants to be told, now. Before
-/// "when" they may also mean what they say ("remind me when I am home"), so there they stay.
+/// The words of a request without "remind me" and what is polite before it where a question follows: "could you remind me who comes to
+/// dinner" wants to be told, now. "Remind me when I am home" and "remind me what to buy" may also mean what they say, and stay.
 pub fn asked(mut words: Vec<String>) -> Vec<String> {
+    let reminds = |pair: &[String]| pair[0] == "remind" && ["me", "us"].contains(&&*pair[1]);
+    let Some(at) = words.windows(2).position(reminds) else {
+        return words;
+    };
+    let (before, behind) = (&words[..at], &words[at + 2..]);
+    let idle = behind
+        .iter()
+        .take_while(|word| POLITE.contains(&&***word) || *word == "again");
+    let question = at + 2 + idle.count();
+    // "Make a note to remind me what it costs" orders something else, and asks nothing.
+    if before.iter().any(|word| word == "to") || !asks_for_words(&words[question..]) {
+        return words;
+    }
+    let polite = before.iter().all(|word| POLITE.contains(&&**word));
+    words.drain(if polite { 0 } else { at }..question);
+    words
+}
+
+/// Whether these words ask for something that can be told. "Which files to move" is a thing to do, and "which files I have to move" is
+/// not.
+fn asks_for_words(words: &[String]) -> bool {
     const QUESTIONS: &[&str] = &[
         "how", "what", "whats", "where", "which", "who", "whom", "whos", "whose", "why",
     ];
-    let asked = |three: &[String]| {
-        let question = QUESTIONS.binary_search(&&*three[2]).is_ok();
-        question && three[0] == "remind" && three[1] == "me"
+    const VERBS: &[&str] = &["are", "did", "do", "does", "is", "s", "was", "were", "will"];
+    const NEEDS: &[&str] = &["got", "had", "has", "have", "need", "needed", "needs", "ought"];
+    let asks = match words {
+        [when, verb, ..] if when == "when" => VERBS.contains(&&**verb),
+        [first, ..] => QUESTIONS.contains(&&**first),
+        [] => false,
     };
-    if let Some(at) = words.windows(3).position(asked) {
-        words.drain(at..at + 2);
-    }
-    words
+    let pairs = words.windows(2).take(DEED);
+    let is_deed = |pair: &[String]| pair[1] == "to" && !NEEDS.contains(&&*pair[0]);
+    asks && !pairs.into_iter().any(is_deed)
+}
+
+/// Whether a word stands for what was spoken of.
+pub fn is_pointer(word: &str) -> bool {
+    const POINTERS: &[&str] = &[
+        "he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this",
+        "those",
+    ];
+    POINTERS.contains(&word)
 }
 
 /// Whether what a request is about begins with this lower-cased word: "search my mail for ...", "open the file called ...".
@@ -341,10 +377,25 @@ mod tests {
     fn to_be_reminded_of_an_answer_is_to_ask() {
         for (said, expect) in [
             ("remind me who's coming", "who s coming"),
-            ("could you remind me what I owe Sam", "could you what i owe sam"),
+            ("could you please remind me what I owe Sam", "what i owe sam"),
+            (
+                "I am tired remind me which mails are new",
+                "i am tired which mails are new",
+            ),
             ("Remind me: which mails are new?", "which mails are new"),
+            ("remind us again what we have to pay", "what we have to pay"),
+            ("remind me when's the party", "when s the party"),
             ("remind me when I am home", "remind me when i am home"),
             ("remind me to ask what it costs", "remind me to ask what it costs"),
+            (
+                "note to remind me what it costs",
+                "note to remind me what it costs",
+            ),
+            ("remind me what to buy", "remind me what to buy"),
+            (
+                "remind me which of the files to move",
+                "remind me which of the files to move",
+            ),
             ("remind him what to buy", "remind him what to buy"),
             ("remind me", "remind me"),
         ] {

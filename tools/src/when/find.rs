@@ -9,6 +9,7 @@ use super::{
     lexer::{self, Token},
     words as vocabulary,
 };
+use crate::discover::words::{asked, split};
 
 /// More words of a sentence are not looked at.
 const MAX_WORDS: usize = 40;
@@ -335,12 +336,9 @@ fn trimmed(words: &str) -> &str {
 /// Whether a sentence asks for a time: the one that it names may then be part of a name ("when is the christmas party"), and
 /// says at least not where to look. Nor does it where what is overdue is asked for, which is a time of its own.
 pub fn asks_when(sentence: &str) -> bool {
-    let words: Vec<String> = words(sentence)
-        .into_iter()
-        .map(|place| trimmed(&sentence[place]).to_lowercase())
-        .collect();
+    let words = asked(split(sentence));
     let asks = |at: usize| match words[at].as_str() {
-        "when" | "when's" => true,
+        "when" | "whens" => true,
         "what" | "which" => words
             .get(at + 1)
             .is_some_and(|next| ["date", "day", "time"].contains(&next.as_str())),
@@ -614,6 +612,9 @@ mod tests {
             ("what time does the fifth lecture begin on monday", true),
             ("and when do I meet June", true),
             ("which to-dos of last week are overdue", true),
+            ("remind me what day the christmas party is", true),
+            ("can you remind me when's the christmas party", true),
+            ("remind me when I am home on friday", false),
             ("what do I have on my calendar tomorrow", false),
             ("what is on today", false),
             ("am I free when Anna is here on friday", false),
