@@ -249,10 +249,9 @@ impl Index {
             fits[doc].own = Own::Opening;
         }
         // "Trash the second one" is an example of one tool and may be said to another, after what was found with that.
-        let whole = !query
-            .words()
-            .iter()
-            .any(|word| words::is_pointer(word) || word == "one");
+        let points = |word: &String| word == "one" || word != "this" && words::is_pointer(word);
+        let asks = query.words().first().is_some_and(|word| words::asks(word));
+        let whole = asks || !query.words().iter().any(points);
         for doc in self.ranking.examples(query) {
             fits[*doc].own = if whole { Own::Example } else { Own::Opening };
         }

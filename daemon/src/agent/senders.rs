@@ -52,16 +52,18 @@ const LEADS: [&str; 10] = [
     "with",
 ];
 
-/// Who says these means no one in particular.
-const ANYBODY: [&str; 11] = [
+/// Who says these, or only such words as "mails", means no one in particular.
+const ANYBODY: [&str; 13] = [
     "all",
     "any",
     "anybody",
     "anyone",
     "each",
+    "else",
     "every",
     "everybody",
     "everyone",
+    "of",
     "people",
     "somebody",
     "someone",
@@ -152,10 +154,8 @@ fn writer<'a>(kind: Kind, toolbox: &Toolbox, said: &'a str) -> Option<&'a str> {
 
 /// Whether these words are for no one in particular.
 fn is_nobody(from: &str) -> bool {
-    let mut names = words(from)
-        .filter(|word| !is_one(&ARTICLES, word) && !is_one(&MAILS, word))
-        .peekable();
-    names.peek().is_some() && names.all(|word| is_one(&ANYBODY, &word))
+    let is_idle = |word: &str| is_one(&ARTICLES, word) || is_one(&MAILS, word);
+    !from.is_empty() && words(from).all(|word| is_one(&ANYBODY, &word) || is_idle(&word))
 }
 
 fn is_one(words: &[&str], word: &str) -> bool {
@@ -265,6 +265,12 @@ mod tests {
                 "did someone text me",
                 json!({"from": "someone"}),
                 json!({}),
+            ),
+            (
+                "mail.read",
+                "read the mail from James",
+                json!({"from": "mail"}),
+                json!({"from": "James"}),
             ),
             // Though somebody is called "Daily Mail".
             (

@@ -82,36 +82,43 @@ pub fn asked(mut words: Vec<String>) -> Vec<String> {
     let Some(at) = words.windows(2).position(reminds) else {
         return words;
     };
+    let polite = |word: &&String| POLITE.contains(&&***word);
     let (before, behind) = (&words[..at], &words[at + 2..]);
-    let idle = behind
-        .iter()
-        .take_while(|word| POLITE.contains(&&***word) || *word == "again");
+    let idle = behind.iter().take_while(|word| polite(word) || *word == "again");
     let question = at + 2 + idle.count();
-    // "Make a note to remind me what it costs" orders something else, and asks nothing.
-    if before.iter().any(|word| word == "to") || !asks_for_words(&words[question..]) {
+    // "Make a note to remind me what it costs" orders something else, and asks nothing; "I want you to ..." does.
+    let ordered =
+        before.ends_with(&["to".to_owned()]) && !before.ends_with(&["you".to_owned(), "to".to_owned()]);
+    if ordered || !asks_for_words(&words[question..]) {
         return words;
     }
-    let polite = before.iter().all(|word| POLITE.contains(&&**word));
-    words.drain(if polite { 0 } else { at }..question);
+    let from = at - before.iter().rev().take_while(polite).count();
+    words.drain(from..question);
     words
 }
 
-/// Whether these words ask for something that can be told. "Which files to move" is a thing to do, and "which files I have to move" is
-/// not.
+/// Whether these words ask for something that can be told. "Which of the files to move" is a thing to do, and "which files I have to
+/// move" is not.
 fn asks_for_words(words: &[String]) -> bool {
-    const QUESTIONS: &[&str] = &[
-        "how", "what", "whats", "where", "which", "who", "whom", "whos", "whose", "why",
+    const TELLING: &[&str] = &[
+        "how", "hows", "what", "whats", "whens", "where", "wheres", "which", "who", "whom", "whos", "whose",
+        "why",
     ];
-    const VERBS: &[&str] = &["are", "did", "do", "does", "is", "s", "was", "were", "will"];
-    const NEEDS: &[&str] = &["got", "had", "has", "have", "need", "needed", "needs", "ought"];
-    let asks = match words {
-        [when, verb, ..] if when == "when" => VERBS.contains(&&**verb),
-        [first, ..] => QUESTIONS.contains(&&**first),
-        [] => false,
+    const VERBS: &[&str] = &["are", "did", "do", "does", "is", "s", "was", "were"];
+    const SUBJECTS: &[&str] = &["he", "i", "it", "she", "there", "they", "we", "you"];
+    let [first, behind @ ..] = words else {
+        return false;
     };
-    let pairs = words.windows(2).take(DEED);
-    let is_deed = |pair: &[String]| pair[1] == "to" && !NEEDS.contains(&&*pair[0]);
-    asks && !pairs.into_iter().any(is_deed)
+    let is = |list: &[&str], word: &String| list.contains(&&**word);
+    let to = behind.iter().take(DEED).position(|word| word == "to");
+    match (first.as_str(), to) {
+        ("when", _) => behind.first().is_some_and(|verb| is(VERBS, verb)),
+        ("how", _) | (_, None) => is(TELLING, first),
+        ("what" | "which" | "whose", Some(to)) => behind[..to]
+            .iter()
+            .any(|word| is(VERBS, word) || is(SUBJECTS, word)),
+        (_, Some(to)) => to > 0 && is(TELLING, first),
+    }
 }
 
 /// Whether a word stands for what was spoken of.
@@ -385,6 +392,24 @@ mod tests {
             ("Remind me: which mails are new?", "which mails are new"),
             ("remind us again what we have to pay", "what we have to pay"),
             ("remind me when's the party", "when s the party"),
+            (
+                "sorry can you remind me when's the train to Paris",
+                "sorry when s the train to paris",
+            ),
+            ("could you remind me who comes to dinner", "who comes to dinner"),
+            (
+                "remind me what I'm supposed to bring",
+                "what i m supposed to bring",
+            ),
+            ("remind me how to get to the station", "how to get to the station"),
+            (
+                "going to Oslo, remind me what the weather is",
+                "going to oslo what the weather is",
+            ),
+            ("I want you to remind me what is on", "i want you to what is on"),
+            ("remind me when Will gets home", "remind me when will gets home"),
+            ("remind me who to call", "remind me who to call"),
+            ("remind me again", "remind me again"),
             ("remind me when I am home", "remind me when i am home"),
             ("remind me to ask what it costs", "remind me to ask what it costs"),
             (
